@@ -1,0 +1,2 @@
+//! `cs-panel` runs coding agents on your own machines.
+fn main() {}
