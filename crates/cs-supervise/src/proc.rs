@@ -1,0 +1,150 @@
+//! What `/proc` says about processes. Every answer is a snapshot: the caller checks identity before it acts on one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+
+use rustix::process::Pid;
+
+/// The fields of `/proc/PID/stat` that this crate uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) comm: String,
+    pub(crate) state: u8,
+    pub(crate) parent: i32,
+    /// Start time in clock ticks since boot: with the pid and the boot id it names a process for good.
+    pub(crate) start_ticks: u64,
+}
+
+impl Stat {
+    /// Whether the process has ended and only waits to be reaped.
+    pub(crate) fn is_dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+/// Reads a process's stat; `None` when there is no such process.
+pub(crate) fn stat(pid: Pid) -> io::Result<Option<Stat>> {
+    match fs::read(format!("/proc/{pid}/stat")) {
+        Ok(text) => parse_stat(&text)
+            .map(Some)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "unreadable /proc stat line")),
+        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A process that ends while its files are read gives either error.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// The command name may hold spaces and parentheses, so the fields are counted from the last `)`.
+fn parse_stat(text: &[u8]) -> Option<Stat> {
+    let open = text.iter().position(|byte| *byte == b'(')?;
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let comm = String::from_utf8_lossy(text.get(open + 1..close)?).into_owned();
+    let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    let parent = fields.next()?.parse().ok()?;
+    // Field 22 of the line; state is field 3 and the parent field 4.
+    let start_ticks = fields.nth(17)?.parse().ok()?;
+    Some(Stat {
+        comm,
+        state,
+        parent,
+        start_ticks,
+    })
+}
+
+/// Every process that `/proc` shows.
+pub(crate) fn all() -> io::Result<Vec<Pid>> {
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let Ok(entry) = entry else { continue };
+        pids.extend(entry.file_name().to_str().and_then(parse_pid));
+    }
+    Ok(pids)
+}
+
+fn parse_pid(text: &str) -> Option<Pid> {
+    text.parse().ok().and_then(Pid::from_raw)
+}
+
+/// The children of all threads of a process. Complete only while the process and its children stand still.
+pub(crate) fn children(parent: Pid) -> io::Result<Vec<Pid>> {
+    let tasks = match fs::read_dir(format!("/proc/{parent}/task")) {
+        Ok(tasks) => tasks,
+        Err(error) if is_gone(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for task in tasks {
+        let Ok(task) = task else { continue };
+        match fs::read_to_string(task.path().join("children")) {
+            Ok(list) => found.extend(list.split_ascii_whitespace().filter_map(parse_pid)),
+            // A thread that has just ended, or a kernel without per-task child lists.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && task.path().exists() => {
+                return children_by_scan(parent);
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The children of a process by looking at every process's parent, for kernels without child lists.
+fn children_by_scan(parent: Pid) -> io::Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    for pid in all()? {
+        if let Ok(Some(stat)) = stat(pid)
+            && stat.parent == parent.as_raw_nonzero().get()
+        {
+            found.push(pid);
+        }
+    }
+    Ok(found)
+}
+
+/// Every descendant of a process, parents before children, the process itself not included.
+pub(crate) fn descendants(root: Pid) -> io::Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::from([root.as_raw_nonzero()]);
+    let mut open = vec![root];
+    while let Some(parent) = open.pop() {
+        for child in children(parent)? {
+            if seen.insert(child.as_raw_nonzero()) {
+                found.push(child);
+                open.push(child);
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
+        let line = b"42 (a) b (c) S 7 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 98765 19 20\n";
+        let stat = parse_stat(line).unwrap();
+        assert_eq!(stat.comm, "a) b (c");
+        assert_eq!((stat.state, stat.parent, stat.start_ticks), (b'S', 7, 98765));
+    }
+
+    #[test]
+    fn a_cut_line_is_refused() {
+        assert_eq!(parse_stat(b"42 (sh) S 7 1"), None);
+        assert_eq!(parse_stat(b""), None);
+        assert_eq!(parse_stat(b")("), None);
+    }
+
+    #[test]
+    fn our_own_line_can_be_read() {
+        let stat = stat(rustix::process::getpid()).unwrap().unwrap();
+        assert!(stat.start_ticks > 0 && !stat.is_dead());
+    }
+}
