@@ -1,0 +1,38 @@
+use std::fmt;
+use std::sync::Arc;
+
+use crate::command::{JsonLinesCommand, PlainCommand};
+use crate::{
+    AgentConfig, CommandMode, Event, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record, RunFacts, Seen,
+};
+
+/// Drives one agent program. Every method is a pure function of its arguments and the configuration.
+pub trait Harness: fmt::Debug + Send + Sync {
+    /// Names the kind of harness, for public reasons and for tables.
+    fn kind(&self) -> HarnessKind;
+
+    /// Says how to start the agent for one attempt.
+    ///
+    /// The working directory, the base environment and the file descriptors are the caller's.
+    fn launch(&self, facts: &RunFacts) -> LaunchSpec;
+
+    /// Turns one record of standard output into events, in order.
+    ///
+    /// Never fails and never panics: what is not understood is kept as [`Event::Text`] or [`Event::Unknown`]. The events
+    /// of a record depend on this record alone, so a reader that starts again from a record's border gets them again.
+    fn events(&self, record: &Record<'_>) -> Vec<Event>;
+
+    /// Decides how the attempt ended, from the end of its process and everything it said before.
+    ///
+    /// A question or an offer that was seen wins over any end of the process (ST-4). A process that the caller stopped on
+    /// purpose is the caller's to name: this function reports it as a failure unless a result was seen.
+    fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome;
+}
+
+/// Returns the harness that drives this agent.
+pub fn adapter(agent: &AgentConfig) -> Arc<dyn Harness> {
+    match agent.mode() {
+        CommandMode::Plain => Arc::new(PlainCommand::new(agent.argv())),
+        CommandMode::JsonLines => Arc::new(JsonLinesCommand::new(agent.argv())),
+    }
+}

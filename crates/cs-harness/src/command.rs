@@ -1,0 +1,34 @@
+//! The harness `command`: any command line, in two modes. The protocol is described in `docs/command-harness.md`.
+
+mod json_lines;
+mod message;
+mod plain;
+
+pub(crate) use json_lines::JsonLinesCommand;
+pub(crate) use plain::PlainCommand;
+
+use std::collections::BTreeMap;
+
+use crate::text::pieces;
+use crate::{Event, LaunchSpec, RunFacts};
+
+fn launch_spec(argv: &[String], facts: &RunFacts, stdin: Vec<u8>) -> LaunchSpec {
+    let env = BTreeMap::from([
+        ("CS_PANEL_CARD".to_owned(), facts.card.clone()),
+        ("CS_PANEL_RUN".to_owned(), facts.run.clone()),
+    ]);
+    LaunchSpec {
+        argv: argv.to_vec(),
+        env,
+        stdin,
+        files: Vec::new(),
+    }
+}
+
+/// Output that is no message, as text: what is not UTF-8 is replaced here and nowhere else.
+fn text_events(bytes: &[u8]) -> Vec<Event> {
+    pieces(&String::from_utf8_lossy(bytes))
+        .into_iter()
+        .map(|text| Event::Text { text })
+        .collect()
+}

@@ -1,0 +1,73 @@
+use super::message::{parse_message, start_line};
+use super::{launch_spec, text_events};
+use crate::{
+    Event, FailureCause, FailureClass, Harness, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record,
+    RecordEnd, RecordStart, RunFacts, Seen, TaskEnd,
+};
+
+/// A command that speaks one JSON object per line.
+#[derive(Debug)]
+pub(crate) struct JsonLinesCommand {
+    argv: Vec<String>,
+}
+
+impl JsonLinesCommand {
+    pub(crate) fn new(argv: &[String]) -> Self {
+        Self { argv: argv.to_vec() }
+    }
+}
+
+impl Harness for JsonLinesCommand {
+    fn kind(&self) -> HarnessKind {
+        HarnessKind::Command
+    }
+
+    fn launch(&self, facts: &RunFacts) -> LaunchSpec {
+        launch_spec(&self.argv, facts, start_line(facts))
+    }
+
+    fn events(&self, record: &Record<'_>) -> Vec<Event> {
+        let whole = match (record.start, record.end) {
+            // A last line without its terminator may still be a whole object; then it is a message.
+            (RecordStart::LineStart, RecordEnd::LineEnd | RecordEnd::OutputEnd) => true,
+            (RecordStart::InsideLine, _) | (RecordStart::LineStart, RecordEnd::InsideLine) => false,
+        };
+        let message = if whole { parse_message(record.bytes) } else { None };
+        message.map_or_else(|| text_events(record.bytes), |event| vec![event])
+    }
+
+    fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome {
+        let task = match TaskEnd::waiting(seen) {
+            Some(waiting) => waiting,
+            None => self.without_question(end, seen),
+        };
+        Outcome {
+            process: end.clone(),
+            task,
+        }
+    }
+}
+
+impl JsonLinesCommand {
+    fn without_question(&self, end: &ProcessEnd, seen: &Seen) -> TaskEnd {
+        let failed = |class, cause| TaskEnd::failed(self.kind(), class, cause);
+        let answered = seen.final_text().map(|text| TaskEnd::Answered {
+            text: text.trim().to_owned(),
+        });
+        match end {
+            ProcessEnd::Exited(0) if seen.ends_inside_line() => {
+                failed(FailureClass::Agent, FailureCause::HalfLine)
+            }
+            ProcessEnd::Exited(0) => answered.unwrap_or(failed(FailureClass::Agent, FailureCause::NoFinal)),
+            ProcessEnd::Exited(code) => failed(FailureClass::Agent, FailureCause::ExitCode(*code)),
+            // An agent that stayed after its answer is closed by us: its answer is kept.
+            ProcessEnd::Signalled(number) => {
+                answered.unwrap_or(failed(FailureClass::Agent, FailureCause::Signal(*number)))
+            }
+            ProcessEnd::SpawnFailed { .. } => failed(FailureClass::InvalidRequest, FailureCause::NotStarted),
+            ProcessEnd::Unknown => {
+                answered.unwrap_or(failed(FailureClass::Interrupted, FailureCause::EndNotSeen))
+            }
+        }
+    }
+}

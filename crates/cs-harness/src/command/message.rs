@@ -1,0 +1,164 @@
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::text::{cap_answer, cap_text};
+use crate::{Event, RunFacts, UsageTotals};
+
+const SESSION_MAX_BYTES: usize = 512;
+const CHOICES_MAX: usize = 32;
+
+/// The one line that a JSON-lines agent reads.
+#[derive(Serialize)]
+struct Start<'a> {
+    r#type: &'static str,
+    protocol: u32,
+    card: &'a str,
+    run: &'a str,
+    epoch: u64,
+    wake: &'static str,
+    prompt: &'a str,
+    session: Option<&'a str>,
+    answer: Option<StartAnswer<'a>>,
+}
+
+#[derive(Serialize)]
+struct StartAnswer<'a> {
+    question: &'a str,
+    text: &'a str,
+}
+
+#[derive(Deserialize)]
+struct AskMessage {
+    question: String,
+    #[serde(default)]
+    choices: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct OfferMessage {
+    summary: String,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct TextMessage {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct SessionMessage {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct UsageMessage {
+    #[serde(default)]
+    turns: Option<u64>,
+    #[serde(default)]
+    input_tokens: Option<u64>,
+    #[serde(default)]
+    output_tokens: Option<u64>,
+    #[serde(default)]
+    cost_usd: Option<f64>,
+}
+
+pub(super) fn start_line(facts: &RunFacts) -> Vec<u8> {
+    let answer = facts.answer.as_ref().map(|given| StartAnswer {
+        question: &given.question,
+        text: &given.text,
+    });
+    let start = Start {
+        r#type: "start",
+        protocol: 1,
+        card: &facts.card,
+        run: &facts.run,
+        epoch: facts.epoch,
+        wake: facts.wake.as_str(),
+        prompt: &facts.prompt,
+        session: facts.session.as_deref(),
+        answer,
+    };
+    let mut line = serde_json::to_vec(&start).expect("strings and numbers always serialize");
+    line.push(b'\n');
+    line
+}
+
+/// Reads one line as a message. `None`: it is no JSON object with a `type`, so it is text.
+pub(super) fn parse_message(line: &[u8]) -> Option<Event> {
+    let value: Value = serde_json::from_slice(line).ok()?;
+    let kind = value.as_object()?.get("type")?.as_str()?.to_owned();
+    let known = known_message(&kind, value);
+    Some(known.unwrap_or_else(|| Event::Unknown {
+        kind: cap_text(&kind),
+        body: cap_text(String::from_utf8_lossy(line).trim_end()),
+    }))
+}
+
+/// `None`: a type we do not know, or fields that are missing or wrong.
+fn known_message(kind: &str, value: Value) -> Option<Event> {
+    match kind {
+        "ask" => ask(read(value)?),
+        "offer_landing" => {
+            let OfferMessage { summary, message } = read(value)?;
+            let message = message.as_deref().map(cap_text);
+            Some(Event::OfferLanding {
+                summary: cap_text(&summary),
+                message,
+            })
+        }
+        "progress" => read(value).map(|TextMessage { text }| Event::Progress {
+            text: cap_text(&text),
+        }),
+        "usage" => usage(&read(value)?),
+        "session" => {
+            let SessionMessage { id } = read(value)?;
+            (!id.is_empty() && id.len() <= SESSION_MAX_BYTES).then_some(Event::Session { id })
+        }
+        "final" => read(value).map(|TextMessage { text }| Event::Final {
+            text: cap_answer(&text),
+        }),
+        _ => None,
+    }
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> Option<T> {
+    serde_json::from_value(value).ok()
+}
+
+fn ask(message: AskMessage) -> Option<Event> {
+    if message.question.trim().is_empty() {
+        return None;
+    }
+    let choices = message.choices.unwrap_or_default();
+    let choices = choices
+        .iter()
+        .take(CHOICES_MAX)
+        .map(|choice| cap_text(choice))
+        .collect();
+    Some(Event::Ask {
+        question: cap_text(&message.question),
+        choices,
+    })
+}
+
+fn usage(message: &UsageMessage) -> Option<Event> {
+    let cost_micro_usd = match message.cost_usd {
+        None => None,
+        Some(dollars) if (0.0..1e12).contains(&dollars) => Some((dollars * 1e6).round() as u64),
+        Some(_) => return None,
+    };
+    let UsageMessage {
+        turns,
+        input_tokens,
+        output_tokens,
+        cost_usd: _,
+    } = *message;
+    Some(Event::Usage(UsageTotals {
+        turns,
+        input_tokens,
+        output_tokens,
+        cost_micro_usd,
+    }))
+}

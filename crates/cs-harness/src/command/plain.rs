@@ -1,0 +1,55 @@
+use super::{launch_spec, text_events};
+use crate::{
+    Event, FailureCause, FailureClass, Harness, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record,
+    RunFacts, Seen, TaskEnd,
+};
+
+/// A command that reads its prompt and prints its answer.
+#[derive(Debug)]
+pub(crate) struct PlainCommand {
+    argv: Vec<String>,
+}
+
+impl PlainCommand {
+    pub(crate) fn new(argv: &[String]) -> Self {
+        Self { argv: argv.to_vec() }
+    }
+}
+
+impl Harness for PlainCommand {
+    fn kind(&self) -> HarnessKind {
+        HarnessKind::Command
+    }
+
+    fn launch(&self, facts: &RunFacts) -> LaunchSpec {
+        let mut prompt = facts.prompt.clone();
+        if let Some(answer) = &facts.answer {
+            prompt.push_str(&format!(
+                "\n\nYou asked: {}\nThe answer: {}\n",
+                answer.question, answer.text
+            ));
+        }
+        launch_spec(&self.argv, facts, prompt.into_bytes())
+    }
+
+    fn events(&self, record: &Record<'_>) -> Vec<Event> {
+        text_events(record.bytes)
+    }
+
+    fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome {
+        let failed = |class, cause| TaskEnd::failed(self.kind(), class, cause);
+        let task = match end {
+            ProcessEnd::Exited(0) => TaskEnd::Answered {
+                text: seen.text().trim().to_owned(),
+            },
+            ProcessEnd::Exited(code) => failed(FailureClass::Agent, FailureCause::ExitCode(*code)),
+            ProcessEnd::Signalled(number) => failed(FailureClass::Agent, FailureCause::Signal(*number)),
+            ProcessEnd::SpawnFailed { .. } => failed(FailureClass::InvalidRequest, FailureCause::NotStarted),
+            ProcessEnd::Unknown => failed(FailureClass::Interrupted, FailureCause::EndNotSeen),
+        };
+        Outcome {
+            process: end.clone(),
+            task,
+        }
+    }
+}

@@ -1,0 +1,214 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// Which harness an agent is driven by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HarnessKind {
+    /// Any command line.
+    Command,
+}
+
+/// Why an attempt failed, as far as the retry policy cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureClass {
+    /// The agent's own doing.
+    Agent,
+    /// Nothing says whose doing it was.
+    Unknown,
+    /// The work did not pass its verification.
+    Verify,
+    /// The work does not merge.
+    Conflict,
+    /// The conversation no longer fits the model.
+    ContextOverflow,
+    /// The provider asks to come back later.
+    RateLimit,
+    /// The provider is overloaded.
+    Overloaded,
+    /// The network, the provider or this machine.
+    Infrastructure,
+    /// This machine has no room.
+    Capacity,
+    /// The account has no money.
+    Credit,
+    /// The account's key or login is not accepted.
+    Authentication,
+    /// The attempt was cut short from outside.
+    Interrupted,
+    /// The request can never work as it is.
+    InvalidRequest,
+    /// A person ended it.
+    Cancelled,
+}
+
+/// What exactly happened, in our own words: it holds nothing that the agent or the operating system said, and no path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureCause {
+    /// The program could not be started.
+    NotStarted,
+    /// The program exited with this code, which is not zero.
+    ExitCode(i32),
+    /// The program was ended by this signal.
+    Signal(i32),
+    /// Nobody saw how the program ended.
+    EndNotSeen,
+    /// The program exited with zero, its last line is not whole.
+    HalfLine,
+    /// The program exited with zero and gave no `final` message.
+    NoFinal,
+}
+
+/// A stored failure class that this version does not know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a failure class")]
+pub struct UnknownFailureClass {
+    /// The word as it was stored.
+    pub text: String,
+}
+
+/// Renders the sentence about a failure that everybody may read: no path, no secret, no word of the agent.
+pub fn public_reason(harness: HarnessKind, class: FailureClass) -> String {
+    let who = match harness {
+        HarnessKind::Command => "the agent's command",
+    };
+    match class {
+        FailureClass::Agent => format!("{who} ended with an error"),
+        FailureClass::Unknown => format!("{who} ended, and it is not known why"),
+        FailureClass::Verify => "the work did not pass its verification".to_owned(),
+        FailureClass::Conflict => "the work conflicts with the base branch".to_owned(),
+        FailureClass::ContextOverflow => "the conversation has become too long for the model".to_owned(),
+        FailureClass::RateLimit => "the provider's rate limit is reached".to_owned(),
+        FailureClass::Overloaded => "the provider is overloaded".to_owned(),
+        FailureClass::Infrastructure => "the network, the provider or the machine failed".to_owned(),
+        FailureClass::Capacity => "the machine has no room for this work now".to_owned(),
+        FailureClass::Credit => "the account with the provider has no credit left".to_owned(),
+        FailureClass::Authentication => "the provider does not accept the login or the key".to_owned(),
+        FailureClass::Interrupted => format!("{who} was interrupted"),
+        FailureClass::InvalidRequest => {
+            format!("{who} cannot be started: the program is missing or may not be executed on this machine")
+        }
+        FailureClass::Cancelled => format!("{who} was stopped by a person"),
+    }
+}
+
+impl HarnessKind {
+    /// The harness's word in tables and files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+        }
+    }
+}
+
+impl FailureClass {
+    /// Every class, in the order of the policy's table.
+    pub const ALL: [Self; 14] = [
+        Self::Agent,
+        Self::Unknown,
+        Self::Verify,
+        Self::Conflict,
+        Self::ContextOverflow,
+        Self::RateLimit,
+        Self::Overloaded,
+        Self::Infrastructure,
+        Self::Capacity,
+        Self::Credit,
+        Self::Authentication,
+        Self::Interrupted,
+        Self::InvalidRequest,
+        Self::Cancelled,
+    ];
+
+    /// The class's word in stores and files; read back by [`FromStr`].
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Unknown => "unknown",
+            Self::Verify => "verify",
+            Self::Conflict => "conflict",
+            Self::ContextOverflow => "context_overflow",
+            Self::RateLimit => "rate_limit",
+            Self::Overloaded => "overloaded",
+            Self::Infrastructure => "infrastructure",
+            Self::Capacity => "capacity",
+            Self::Credit => "credit",
+            Self::Authentication => "authentication",
+            Self::Interrupted => "interrupted",
+            Self::InvalidRequest => "invalid_request",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for HarnessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for FailureClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for FailureClass {
+    type Err = UnknownFailureClass;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFailureClass> {
+        let known = Self::ALL.into_iter().find(|class| class.as_str() == text);
+        known.ok_or_else(|| UnknownFailureClass {
+            text: text.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for FailureCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted => f.write_str("the program could not be started"),
+            Self::ExitCode(code) => write!(f, "the program exited with code {code}"),
+            Self::Signal(number) => write!(f, "the program was ended by signal {number}"),
+            Self::EndNotSeen => f.write_str("nobody saw how the program ended"),
+            Self::HalfLine => f.write_str("the program exited with code 0 in the middle of a line"),
+            Self::NoFinal => f.write_str("the program exited with code 0 and gave no final message"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_is_read_as_it_is_written() {
+        for class in FailureClass::ALL {
+            assert_eq!(class.as_str().parse(), Ok(class));
+        }
+        assert!("Agent".parse::<FailureClass>().is_err());
+    }
+
+    #[test]
+    fn public_reasons_as_people_read_them() {
+        let table: String = FailureClass::ALL
+            .into_iter()
+            .map(|class| format!("{class}: {}\n", public_reason(HarnessKind::Command, class)))
+            .collect();
+        insta::assert_snapshot!(table, @r"
+        agent: the agent's command ended with an error
+        unknown: the agent's command ended, and it is not known why
+        verify: the work did not pass its verification
+        conflict: the work conflicts with the base branch
+        context_overflow: the conversation has become too long for the model
+        rate_limit: the provider's rate limit is reached
+        overloaded: the provider is overloaded
+        infrastructure: the network, the provider or the machine failed
+        capacity: the machine has no room for this work now
+        credit: the account with the provider has no credit left
+        authentication: the provider does not accept the login or the key
+        interrupted: the agent's command was interrupted
+        invalid_request: the agent's command cannot be started: the program is missing or may not be executed on this machine
+        cancelled: the agent's command was stopped by a person
+        ");
+    }
+}

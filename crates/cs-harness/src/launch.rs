@@ -1,0 +1,82 @@
+use std::collections::BTreeMap;
+
+/// What a harness is told about one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFacts {
+    /// The card's id as people see it.
+    pub card: String,
+    /// The run's id.
+    pub run: String,
+    /// Which start of the run this is; grows by one with each start.
+    pub epoch: u64,
+    /// Why the run is started now.
+    pub wake: Wake,
+    /// What the agent is asked to do, whole.
+    pub prompt: String,
+    /// The agent's own conversation to go on with; `None` begins a new one.
+    pub session: Option<String>,
+    /// The answer to what the agent asked before.
+    pub answer: Option<GivenAnswer>,
+}
+
+/// Why a run is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// The first start.
+    First,
+    /// New turns for a run that has spoken before.
+    Turn,
+    /// Its question was answered.
+    Answer,
+    /// The start before this one failed or was interrupted.
+    Retry,
+    /// Its work does not merge into the base branch.
+    Conflict,
+    /// Its work did not pass the verification.
+    VerifyFailed,
+}
+
+/// A question of the agent and what a person answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenAnswer {
+    /// The question, as the agent put it.
+    pub question: String,
+    /// The answer.
+    pub text: String,
+}
+
+/// How to start an agent. The caller gives the working directory and the base environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchSpec {
+    /// The program and its arguments; never empty. A program without a slash is searched in the base environment's `PATH`.
+    pub argv: Vec<String>,
+    /// Variables to add to the base environment. Holds no secret: the environment of a process can be read.
+    pub env: BTreeMap<String, String>,
+    /// Everything the agent reads on standard input, which is closed after it.
+    pub stdin: Vec<u8>,
+    /// Files to write before the start, mode 0600, in the execution's own directory.
+    pub files: Vec<PrivateFile>,
+}
+
+/// A file that only the agent's user may read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateFile {
+    /// A plain file name, without a slash.
+    pub name: String,
+    /// The whole content.
+    pub bytes: Vec<u8>,
+}
+
+impl Wake {
+    /// The word that the agent reads.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Turn => "turn",
+            Self::Answer => "answer",
+            Self::Retry => "retry",
+            Self::Conflict => "conflict",
+            Self::VerifyFailed => "verify_failed",
+        }
+    }
+}

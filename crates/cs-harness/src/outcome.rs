@@ -1,0 +1,87 @@
+use crate::{FailureCause, FailureClass, HarnessKind, Offer, Question, Seen, public_reason};
+
+/// How an attempt ended: its process and its task are two different things.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The end of the process.
+    pub process: ProcessEnd,
+    /// The end of the task.
+    pub task: TaskEnd,
+}
+
+/// How the agent's process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProcessEnd {
+    /// It exited with this code.
+    Exited(i32),
+    /// It was ended by this signal.
+    Signalled(i32),
+    /// It was never started. The text is the operating system's, for the local log only.
+    SpawnFailed {
+        /// What the operating system said; may hold paths.
+        text: String,
+    },
+    /// Nobody saw it: the machine or the supervisor went down with it.
+    Unknown,
+}
+
+/// What came of the task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskEnd {
+    /// The agent answered. The text may be empty: the work speaks for itself.
+    Answered {
+        /// The answer, without surrounding empty lines.
+        text: String,
+    },
+    /// The agent asked and waits for the answer.
+    Asked {
+        /// The question.
+        question: String,
+        /// Answers to choose from; empty means free text.
+        choices: Vec<String>,
+    },
+    /// The agent offered its work for landing.
+    OfferedLanding {
+        /// What was done, for the person who decides.
+        summary: String,
+        /// The commit message it wants.
+        message: Option<String>,
+        /// Its answer, when it gave one too.
+        text: Option<String>,
+    },
+    /// The attempt failed.
+    Failed {
+        /// The class that decides about another try.
+        class: FailureClass,
+        /// What exactly happened, in our own words.
+        cause: FailureCause,
+        /// The sentence that everybody may read.
+        public: String,
+    },
+}
+
+impl TaskEnd {
+    pub(crate) fn failed(harness: HarnessKind, class: FailureClass, cause: FailureCause) -> Self {
+        Self::Failed {
+            class,
+            cause,
+            public: public_reason(harness, class),
+        }
+    }
+
+    /// What an agent that asked or offered waits for, whatever its process did afterwards (ST-4).
+    pub(crate) fn waiting(seen: &Seen) -> Option<Self> {
+        if let Some(Question { question, choices }) = seen.question() {
+            return Some(Self::Asked {
+                question: question.clone(),
+                choices: choices.clone(),
+            });
+        }
+        let Offer { summary, message } = seen.offer()?;
+        Some(Self::OfferedLanding {
+            summary: summary.clone(),
+            message: message.clone(),
+            text: seen.final_text().map(str::to_owned),
+        })
+    }
+}
