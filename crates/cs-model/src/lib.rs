@@ -1,1 +1,24 @@
-//! cs-model
+//! Ids, states and times of cs-panel: the vocabulary that every crate shares.
+//!
+//! It holds no I/O, no async and no decision that needs more than its arguments. It must never know a database,
+//! a process, git or an agent program. Ids are UUIDv7 newtypes, stored values are closed enums (an unknown one is an
+//! error, never a default), and times are UTC cut to microseconds.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod card;
+mod ids;
+mod landing;
+mod names;
+mod ports;
+mod run;
+mod text;
+mod time;
+
+pub use card::{AskState, Author, CardState, TurnState};
+pub use ids::{AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, ParseIdError, RunId, TurnId};
+pub use landing::LandingState;
+pub use names::{AgentName, InvalidName, Person};
+pub use ports::{Clock, IdSource};
+pub use run::{Cap, Ending, Epoch, FailureClass, OrphanTree, RunKind, RunState, TurnSeq};
+pub use text::UnknownValue;
+pub use time::{ParseTimeError, Time};

@@ -1,0 +1,175 @@
+//! What the ports of the record answer when they cannot do what was asked.
+
+use cs_model::{CardState, LandingState, Time};
+
+/// What a caller can do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The state of the thing forbids it: exit code 3.
+    Conflict,
+    /// It is not there: exit code 1.
+    NotFound,
+    /// What was asked for can never be: exit code 2.
+    Invalid,
+    /// It may work later: the only class that is worth a retry.
+    Transient,
+    /// The record holds something that cannot be.
+    Corrupt,
+}
+
+/// Why the rules refuse an act of a person: a value, with what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The message is empty.
+    #[error("the message is empty, nothing was sent")]
+    EmptyTurn,
+    /// A text is over its limit.
+    #[error("{what} is {bytes} bytes long, the limit is {limit_bytes}")]
+    TooLong {
+        /// Which text.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// The card is in a state in which this cannot be done.
+    #[error("card {card} is {state}: {cure}")]
+    CardState {
+        /// The card, short.
+        card: String,
+        /// Its state.
+        state: CardState,
+        /// What the person can do.
+        cure: &'static str,
+    },
+    /// The question has its answer already. The first answer wins.
+    #[error("question {ask} was already answered by {by} at {at}")]
+    AlreadyAnswered {
+        /// The ask, short.
+        ask: String,
+        /// Who answered.
+        by: String,
+        /// When.
+        at: Time,
+    },
+    /// The question is not open.
+    #[error("question {ask} is not open any more ({state}): {cure}")]
+    AskClosed {
+        /// The ask, short.
+        ask: String,
+        /// Its state.
+        state: cs_model::AskState,
+        /// What the person can do.
+        cure: &'static str,
+    },
+    /// The answer is none of the choices.
+    #[error("question {ask} takes one of: {}", choices.join(", "))]
+    NotAChoice {
+        /// The ask, short.
+        ask: String,
+        /// What it takes.
+        choices: Vec<String>,
+    },
+    /// An agent is at work, so that its work cannot be landed now.
+    #[error("an agent is working on card {card}: wait for it, or stop it with `cs-panel stop {card}`")]
+    AgentAtWork {
+        /// The card, short.
+        card: String,
+    },
+    /// The card has no codebase, so that there is nothing to land.
+    #[error("card {card} has no codebase, there is nothing to land")]
+    NoCodebase {
+        /// The card, short.
+        card: String,
+    },
+    /// A landing of the card is under way.
+    #[error("a landing of card {card} is already under way ({state})")]
+    LandingUnderWay {
+        /// The card, short.
+        card: String,
+        /// Where it is.
+        state: LandingState,
+    },
+    /// Another machine holds this machine's id.
+    #[error(
+        "this machine's id is in use by another daemon, last seen {seen_at}: if that one is gone, wait 90 s and try again"
+    )]
+    MachineHeld {
+        /// When the other was last seen.
+        seen_at: Time,
+    },
+    /// A name is taken.
+    #[error("the name `{name}` is already taken by another {what}")]
+    NameTaken {
+        /// What has it.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+}
+
+/// Why a port of the record has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// There is no such thing.
+    #[error("there is no {what} `{name}`")]
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+        /// What was given.
+        name: String,
+    },
+    /// A short id fits several things.
+    #[error("`{given}` fits several {what}s: {}", fits.join(", "))]
+    Ambiguous {
+        /// What was looked for.
+        what: &'static str,
+        /// What was given.
+        given: String,
+        /// The full ids that it fits.
+        fits: Vec<String>,
+    },
+    /// The rules refuse it; nothing was written.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The record cannot be reached, or its answer was lost.
+    #[error("the record is away")]
+    Away(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The record holds something that cannot be; nothing was written.
+    #[error("the record is corrupt: {0}")]
+    Corrupt(String),
+}
+
+impl RecordError {
+    /// Says what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::NotFound { .. } => ErrorClass::NotFound,
+            Self::Ambiguous { .. } => ErrorClass::Invalid,
+            Self::Refused(refusal) => refusal.class(),
+            Self::Away(_) => ErrorClass::Transient,
+            Self::Corrupt(_) => ErrorClass::Corrupt,
+        }
+    }
+}
+
+impl Refusal {
+    /// Says what a caller can do about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::EmptyTurn | Self::TooLong { .. } | Self::NotAChoice { .. } | Self::NameTaken { .. } => {
+                ErrorClass::Invalid
+            }
+            Self::CardState { .. }
+            | Self::AlreadyAnswered { .. }
+            | Self::AskClosed { .. }
+            | Self::AgentAtWork { .. }
+            | Self::NoCodebase { .. }
+            | Self::LandingUnderWay { .. }
+            | Self::MachineHeld { .. } => ErrorClass::Conflict,
+        }
+    }
+}

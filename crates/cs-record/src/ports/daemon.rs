@@ -1,0 +1,184 @@
+//! What a daemon reads and says.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use cs_fence::{Attempt, Fenced, ProcessFact, TokenHash};
+use cs_model::{CardId, CodebaseId, Epoch, LandingId, MachineId, Person, RunId, RunState, Time};
+
+use crate::{Ask, Card, Landing, RecordError, Turn};
+
+/// What one read says of the work that a machine could take. A hint: the claim decides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Peeked {
+    /// Cards with turns to take.
+    pub turns: bool,
+    /// Runs that have what they asked for.
+    pub rearms: bool,
+    /// Runs that may go on.
+    pub resumes: bool,
+    /// Landings to carry out.
+    pub landings: bool,
+    /// Runs of this machine that are over and still have a process on the record.
+    pub to_close: bool,
+    /// The next time at which something becomes ready by itself, such as a retry.
+    pub next_due: Option<Time>,
+}
+
+/// A machine's presence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Present {
+    /// The machine.
+    pub machine: MachineId,
+    /// What people call it.
+    pub name: String,
+    /// Whose it is.
+    pub person: Person,
+    /// The boot in which its daemon runs.
+    pub boot_id: String,
+    /// The hash of the daemon's secret: two daemons with one machine id are told apart by it.
+    pub daemon: TokenHash,
+    /// The codebases that it has a checkout of.
+    pub codebases: Vec<CodebaseId>,
+}
+
+/// A run of this machine that is over and whose process is not proven gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoppedRun {
+    /// The run.
+    pub run: RunId,
+    /// Its card.
+    pub card: CardId,
+    /// The epoch of the attempt that has the process.
+    pub epoch: Epoch,
+    /// How it ended.
+    pub state: RunState,
+    /// The process.
+    pub process: ProcessFact,
+}
+
+/// A run of this machine that the record holds for running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldProcess {
+    /// The run.
+    pub run: RunId,
+    /// Its card.
+    pub card: CardId,
+    /// The epoch of its attempt.
+    pub epoch: Epoch,
+    /// The process, when it was recorded.
+    pub process: Option<ProcessFact>,
+}
+
+/// What a run is to work on, read after the claim by live and recovered claims alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunBrief {
+    /// The card.
+    pub card: Card,
+    /// The name of its codebase.
+    pub codebase: Option<String>,
+    /// All turns of the card, in order; those that the run holds are `leased` to it.
+    pub turns: Vec<Turn>,
+    /// The questions of the run, oldest first: those answered and not yet delivered are news to it.
+    pub asks: Vec<Ask>,
+}
+
+/// What a landing is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandingBrief {
+    /// The card.
+    pub card: Card,
+    /// The landing.
+    pub landing: Landing,
+}
+
+/// Reads of a daemon.
+#[async_trait]
+pub trait DaemonReads: fmt::Debug + Send + Sync {
+    /// Says in one statement, without a lock, for which steps of a pass the record has anything for this machine.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn peek(&self, machine: MachineId, agents: &[String]) -> Result<Peeked, RecordError>;
+
+    /// Reads what a run is to work on; `Stale` when the attempt is not the current one or its run is not running.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn run_brief(&self, attempt: &Attempt) -> Result<Fenced<RunBrief>, RecordError>;
+
+    /// Reads what a landing is to do.
+    ///
+    /// # Errors
+    /// Not found for an unknown landing.
+    async fn landing_brief(&self, landing: LandingId) -> Result<LandingBrief, RecordError>;
+
+    /// Lists the runs of a machine that are over and still have a process on the record, by id.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn stopped_runs(&self, machine: MachineId) -> Result<Vec<StoppedRun>, RecordError>;
+
+    /// Lists the runs of a machine that the record holds for running, by id: what a new ledger imports once (RC-4).
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn running_runs(&self, machine: MachineId) -> Result<Vec<HeldProcess>, RecordError>;
+}
+
+/// What a pause covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PauseScope {
+    /// Every machine.
+    Everything,
+    /// One machine.
+    Machine(MachineId),
+}
+
+/// A pause: no new work starts where it covers. It is read by the take in its own transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// What it covers.
+    pub scope: PauseScope,
+    /// Why, for people.
+    pub reason: Option<String>,
+    /// Who paused.
+    pub by: Person,
+    /// Since when.
+    pub at: Time,
+}
+
+/// Machines, and whether work may start.
+#[async_trait]
+pub trait Machines: fmt::Debug + Send + Sync {
+    /// Says that a machine's daemon is there, and which codebases it has. Presence lasts 90 s by the record's clock.
+    ///
+    /// # Errors
+    /// Refused with [`Refusal::MachineHeld`](crate::Refusal::MachineHeld) while another daemon with the same machine id is present.
+    async fn present(&self, present: &Present) -> Result<(), RecordError>;
+
+    /// Says that the daemon leaves, so that the next one need not wait. It changes nothing when another holds the machine.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn leave(&self, machine: MachineId, daemon: TokenHash) -> Result<(), RecordError>;
+
+    /// Pauses; a second pause of the same scope replaces the reason.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn pause(&self, scope: PauseScope, reason: Option<&str>, by: &Person)
+    -> Result<Pause, RecordError>;
+
+    /// Ends a pause; says whether there was one.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn unpause(&self, scope: PauseScope) -> Result<bool, RecordError>;
+
+    /// Lists the pauses that cover a machine.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, RecordError>;
+}

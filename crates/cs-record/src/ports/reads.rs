@@ -1,0 +1,89 @@
+//! What people see of the record.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use cs_model::{AskId, CardId, TurnSeq};
+
+use crate::{Ask, Card, Landing, RecordError, Run, Turn};
+
+/// Which cards to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CardFilter {
+    /// Those that are not over: everything but landed and closed ones.
+    Current,
+    /// All.
+    All,
+}
+
+/// A card in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardSummary {
+    /// The card.
+    pub card: Card,
+    /// The name of its codebase.
+    pub codebase: Option<String>,
+    /// The run that is live on it.
+    pub live: Option<Run>,
+    /// Its open questions, oldest first.
+    pub open_asks: Vec<Ask>,
+    /// Its turns that nobody has answered.
+    pub waiting_turns: u32,
+    /// Its landing that is not over.
+    pub landing: Option<Landing>,
+}
+
+/// A card with all that belongs to it but its turns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardDetail {
+    /// The card.
+    pub card: Card,
+    /// The name of its codebase.
+    pub codebase: Option<String>,
+    /// Its runs, oldest first.
+    pub runs: Vec<Run>,
+    /// Its questions, oldest first.
+    pub asks: Vec<Ask>,
+    /// Its landings, oldest first.
+    pub landings: Vec<Landing>,
+}
+
+/// Reads for people. A read locks nothing and is consistent within one call.
+#[async_trait]
+pub trait CardReads: fmt::Debug + Send + Sync {
+    /// Finds a card by its full id, or by 4 or more of the last hexadecimal digits of it.
+    ///
+    /// # Errors
+    /// Not found; ambiguous when several cards fit.
+    async fn find_card(&self, given: &str) -> Result<CardId, RecordError>;
+
+    /// Finds a question the same way.
+    ///
+    /// # Errors
+    /// Not found; ambiguous when several fit.
+    async fn find_ask(&self, given: &str) -> Result<AskId, RecordError>;
+
+    /// Lists cards, the one that changed last first.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn cards(&self, filter: CardFilter) -> Result<Vec<CardSummary>, RecordError>;
+
+    /// Reads a card with its runs, questions and landings.
+    ///
+    /// # Errors
+    /// Not found for an unknown card.
+    async fn card(&self, card: CardId) -> Result<CardDetail, RecordError>;
+
+    /// Reads turns of a card after a place, in order, at most `limit`.
+    ///
+    /// # Errors
+    /// Not found for an unknown card.
+    async fn turns(&self, card: CardId, after: TurnSeq, limit: u32) -> Result<Vec<Turn>, RecordError>;
+
+    /// Lists open questions, oldest first, each with the title of its card.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn open_asks(&self) -> Result<Vec<(Ask, String)>, RecordError>;
+}

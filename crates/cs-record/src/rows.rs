@@ -1,0 +1,241 @@
+//! The rows of the record as domain types. A store turns its own row types into these, once, and an undecodable one is
+//! corrupt, never a default.
+
+use cs_fence::{FenceRow, ProcessFact, TokenHash};
+use cs_model::{
+    AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, Epoch, FailureClass, LandingId,
+    LandingState, MachineId, Person, RunId, RunKind, RunState, Time, TurnId, TurnSeq, TurnState,
+};
+use cs_settle::{Offer, Usage};
+
+/// One conversation about one piece of work. Its row is what every operation on it locks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Card {
+    /// The id.
+    pub id: CardId,
+    /// What people call it; 1 to 200 characters, one line.
+    pub title: String,
+    /// What it waits for.
+    pub state: CardState,
+    /// Why it is in that state, for people; no local path.
+    pub reason: Option<String>,
+    /// Who sent its first turn.
+    pub person: Person,
+    /// The codebase that its owner works on.
+    pub codebase: Option<CodebaseId>,
+    /// The route that runs its owner.
+    pub agent: AgentName,
+    /// Its owner's run, from the first take on; there is one for the card's whole life.
+    pub owner: Option<RunId>,
+    /// The machine that has its tree: only this one takes its work from the first take on.
+    pub machine: Option<MachineId>,
+    /// The place of its newest turn.
+    pub last_seq: TurnSeq,
+    /// What it is ready for; computed from the aggregate after every decision.
+    pub ready: Readiness,
+    /// Endings that the agent caused since the last accepted settlement.
+    pub tries: u32,
+    /// Starts since the last accepted settlement, whatever ended them.
+    pub starts: u32,
+    /// What its attempts used up over its whole life.
+    pub usage: Usage,
+    /// When it was made.
+    pub created_at: Time,
+    /// When anything on it last changed.
+    pub updated_at: Time,
+    /// Grows with every write of the row.
+    pub version: u64,
+}
+
+/// What a card is ready for: the columns by which a take selects, and what `show` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Readiness {
+    /// The kind of work.
+    pub what: ReadyFor,
+    /// From when.
+    pub from: Time,
+}
+
+/// The kind of work that a card is ready for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReadyFor {
+    /// Nothing: it waits for a person, or for a live run.
+    Nothing,
+    /// Its pending turns.
+    Turns,
+    /// Its owner has what it asked for.
+    Rearm,
+    /// Its owner failed or was cut short and may go on.
+    Resume,
+}
+
+impl ReadyFor {
+    /// Returns the text under which it is stored.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Turns => "turns",
+            Self::Rearm => "rearm",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+/// One message on a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// The id, made by its writer, so that a repeated write is the same turn.
+    pub id: TurnId,
+    /// The card.
+    pub card: CardId,
+    /// Its place on the card.
+    pub seq: TurnSeq,
+    /// Who wrote it.
+    pub author: Author,
+    /// The words; at most 1 MiB.
+    pub body: String,
+    /// Where it is on its way to an answer.
+    pub state: TurnState,
+    /// The run that has taken or answered it.
+    pub run: Option<RunId>,
+    /// When it was said, by the record's clock.
+    pub said_at: Time,
+}
+
+/// One agent's job on a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// The id.
+    pub id: RunId,
+    /// The card.
+    pub card: CardId,
+    /// What job it does.
+    pub kind: RunKind,
+    /// Where it is.
+    pub state: RunState,
+    /// Its present or last epoch.
+    pub epoch: Epoch,
+    /// The hash of that attempt's token.
+    pub token: TokenHash,
+    /// The machine that holds it.
+    pub machine: MachineId,
+    /// The route that runs it.
+    pub agent: AgentName,
+    /// The process of that attempt, from its record to the proof of its end.
+    pub process: Option<ProcessFact>,
+    /// When it was first started.
+    pub started_at: Time,
+    /// When the present attempt began, if it is not the first.
+    pub resumed_at: Option<Time>,
+    /// When it ended; nothing while it is live.
+    pub ended_at: Option<Time>,
+    /// From when it may go on by itself, after a failure or an interruption.
+    pub again_at: Option<Time>,
+    /// Why its last attempt failed.
+    pub failure: Option<FailureClass>,
+    /// The reason of that failure for people; no local path.
+    pub failed_because: Option<String>,
+}
+
+impl Run {
+    /// Returns the part that a fence compares.
+    #[must_use]
+    pub fn fence(&self) -> FenceRow {
+        FenceRow {
+            epoch: self.epoch,
+            token: self.token,
+            state: self.state,
+        }
+    }
+}
+
+/// A question of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// The id.
+    pub id: AskId,
+    /// The card.
+    pub card: CardId,
+    /// The run that asked.
+    pub run: RunId,
+    /// The question; of an offer the summary of the work.
+    pub question: String,
+    /// Answers to choose from; empty for a free text.
+    pub choices: Vec<String>,
+    /// Whether it offers to land the card's work.
+    pub offer: Option<Offer>,
+    /// Where it is.
+    pub state: AskState,
+    /// The answer; of an offer also the result of its landing.
+    pub answer: Option<String>,
+    /// Who answered.
+    pub answered_by: Option<Author>,
+    /// When it was asked.
+    pub asked_at: Time,
+    /// When it was answered.
+    pub answered_at: Option<Time>,
+    /// Whether its answer has been given to the run.
+    pub delivered: bool,
+}
+
+/// One merge of a card's work into its base.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    /// The id.
+    pub id: LandingId,
+    /// The card.
+    pub card: CardId,
+    /// The codebase whose base is to move.
+    pub codebase: CodebaseId,
+    /// The offer that was accepted, if the agent made one.
+    pub ask: Option<AskId>,
+    /// The message of the merge, if the offer gave one.
+    pub message: Option<String>,
+    /// Where it is.
+    pub state: LandingState,
+    /// Its present or last epoch.
+    pub epoch: Epoch,
+    /// The hash of that life's token; nothing before its first take.
+    pub token: Option<TokenHash>,
+    /// The machine that carries it out: the one that has the card's tree.
+    pub machine: MachineId,
+    /// Who accepted it.
+    pub accepted_by: Person,
+    /// When: the order in which landings of one base are taken.
+    pub accepted_at: Time,
+    /// The commit that the base holds now, if it landed.
+    pub commit: Option<String>,
+    /// What came out, for people; no local path.
+    pub result: Option<String>,
+    /// When it was over.
+    pub ended_at: Option<Time>,
+}
+
+/// A git repository known to the record. Where its checkout is, each machine keeps to itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Codebase {
+    /// The id.
+    pub id: CodebaseId,
+    /// The name; unique.
+    pub name: String,
+    /// When it was registered.
+    pub created_at: Time,
+}
+
+/// A machine, and whether it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// The id.
+    pub id: MachineId,
+    /// What people call it.
+    pub name: String,
+    /// Whose machine it is: it takes this person's cards.
+    pub person: Person,
+    /// The boot in which its daemon runs.
+    pub boot_id: String,
+    /// The daemon that holds the machine: the hash of a secret made at its start.
+    pub daemon: TokenHash,
+    /// When that daemon was last seen; it counts as present for 90 s.
+    pub seen_at: Time,
+}

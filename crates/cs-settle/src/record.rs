@@ -1,0 +1,119 @@
+//! The port through which an outcome is written on the record.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use cs_fence::{Attempt, Fenced};
+use cs_model::{AskId, FailureClass, Time, TurnId};
+
+/// What an attempt used up, as far as its harness said so. Sums over a card's life are kept on the card.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Turns of the agent with its model.
+    pub turns: u64,
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Money in millionths of a US dollar.
+    pub cost_microusd: u64,
+}
+
+/// A question with which an attempt ends its work for now. The id is made before the durable outcome, so that a repeated
+/// settlement asks once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewAsk {
+    /// The id of the ask.
+    pub id: AskId,
+    /// The question; of an offer the summary of the work.
+    pub question: String,
+    /// Answers to choose from; empty for a free text.
+    pub choices: Vec<String>,
+    /// Whether this is an offer to land the card's work, and the message of the merge if the agent gave one.
+    pub offer: Option<Offer>,
+}
+
+/// An offer to land.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// The subject and body of the merge; nothing leaves it to the title of the card.
+    pub message: Option<String>,
+}
+
+/// A successful end of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The words for the card, redacted; nothing when this run does not speak or has nothing to say.
+    pub text: Option<String>,
+    /// The question with which it ended, if it did.
+    pub ask: Option<NewAsk>,
+    /// What the attempt used up.
+    pub usage: Usage,
+}
+
+/// What an answer did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// The turn that holds the words; nothing when there were none.
+    pub turn: Option<TurnId>,
+    /// Whether the run now waits for an answer; otherwise it is finished.
+    pub asked: bool,
+}
+
+/// A failed end of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GiveUp {
+    /// Why it failed, as far as it decides what happens next.
+    pub class: FailureClass,
+    /// The reason for people: no local path, no secret, no raw text of a provider.
+    pub reason: String,
+    /// What the attempt used up.
+    pub usage: Usage,
+}
+
+/// What a failure led to. The record decides it by the tables of this crate, under the card's lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GaveUp {
+    /// The run goes on under its next epoch, not before this time.
+    Again {
+        /// From when it is ready.
+        not_before: Time,
+        /// How many tries are used up, out of [`MAX_TRIES`](crate::MAX_TRIES).
+        tries: u32,
+    },
+    /// The run failed for good. The card keeps its turns and the reason, and waits for a retry or a new turn.
+    Failed {
+        /// How many tries were used up.
+        tries: u32,
+    },
+}
+
+/// Why the record could not take an outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum SettleError {
+    /// The record cannot be reached, or its answer was lost; the same call may be repeated.
+    #[error("the record is away")]
+    Away(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The record holds something that cannot be; nothing was written.
+    #[error("the record is corrupt: {0}")]
+    Corrupt(String),
+}
+
+/// Takes outcomes. Every method is one transaction under the fence of the attempt; repeating a call that was applied gives
+/// [`Fenced::Stale`] or the same answer, and writes nothing more.
+#[async_trait]
+pub trait SettlementRecord: fmt::Debug + Send + Sync {
+    /// Ends a running attempt with success: writes the words as a turn, settles the turns that the run had taken, counts a
+    /// new delivery, and finishes the run; with a question the run is `asked` instead and keeps what it holds.
+    ///
+    /// # Errors
+    /// [`SettleError`] when the record cannot answer.
+    async fn answer(&self, attempt: &Attempt, answer: &Answer) -> Result<Fenced<Answered>, SettleError>;
+
+    /// Ends a running attempt with failure, and decides by the retry table whether the run goes on. When it does not, what
+    /// it held is handed back to the card, and the card is `failed` with the reason (ST-3, ST-8).
+    ///
+    /// # Errors
+    /// [`SettleError`] when the record cannot answer.
+    async fn give_up(&self, attempt: &Attempt, failure: &GiveUp) -> Result<Fenced<GaveUp>, SettleError>;
+}
