@@ -23,7 +23,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 use tokio::time::Instant;
 
-use crate::{signal, sys};
+use crate::{sys, tree};
 use pipes::{Pipes, PumpError, Pumped};
 
 /// How long output may still come after the leader's end, while some process keeps the pipes open.
@@ -140,7 +140,7 @@ pub async fn run(spec: &CommandSpec) -> Result<Finished, CommandError> {
     let mut pipes = Pipes::of(&mut leader.child, spec);
     let cut = race(spec, started, &leader, &mut pipes).await?;
     if cut.is_some() {
-        signal::kill_tree(leader.pid);
+        tree::kill_with_leader(leader.pid, leader.pidfd.get_ref());
     }
     let over_cap = drain(&mut pipes, leader.pid)
         .await
@@ -194,9 +194,9 @@ async fn drain(pipes: &mut Pipes<'_>, leader: Pid) -> Result<bool, PumpError> {
             over_cap = matches!(pumped?, Pumped::OverCap);
             break;
         }
-        signal::kill_group(leader);
+        tree::kill_group(leader);
     }
-    signal::kill_group(leader);
+    tree::kill_group(leader);
     Ok(over_cap)
 }
 
@@ -233,7 +233,7 @@ impl Leader {
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw)
             .and_then(|pid| {
-                let pidfd = signal::open(pid)?;
+                let pidfd = tree::open(pid)?;
                 Some((pid, sys::watch(pidfd).ok()?))
             });
         if let Some((pid, pidfd)) = pidfd {
@@ -270,7 +270,7 @@ impl Leader {
 impl Drop for Leader {
     fn drop(&mut self) {
         if !self.reaped {
-            signal::kill_tree(self.pid);
+            tree::kill_with_leader(self.pid, self.pidfd.get_ref());
         }
     }
 }

@@ -1,16 +1,41 @@
 //! Owns the whole process tree of each agent and proves its end.
 //!
 //! * [`command`]: short commands (git, probes) with a deadline, output caps and a tree kill.
+//! * [`hold()`], then [`Held::go`]: an *execution*, held by a *shim*, a small process that outlives its starter.
+//! * [`survey()`]: what became of an execution while nobody looked; it adopts what is alive.
+//! * [`Stopper`]: ends an execution with everything below it, grandchildren in sessions of their own included.
 //!
-//! The crate knows processes, files and signals. It must never know cards, runs, the record or what an agent says.
-//! Linux only so far: the proof of an end rests on child subreapers, pidfds and `/proc`.
+//! A program whose executions these are calls [`shim::run_if_requested`] first thing in `main`.
+//!
+//! Whether an execution is alive is whether its lock is held, never whether a pid exists. An execution is closed only
+//! with a [`Proof`]. The crate knows processes, files and signals; it must never know cards, runs, the record or what an
+//! agent says. Linux only so far: the proof rests on child subreapers, pidfds and `/proc`.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
     "cs-supervise proves the end of a process tree with Linux means; other systems are not supported yet"
 );
 
+mod clock;
+mod closed;
 pub mod command;
+mod dir;
+mod hold;
+mod identity;
+mod link;
 mod proc;
-mod signal;
+mod running;
+mod settle;
+pub mod shim;
+mod survey;
+mod sweep;
 mod sys;
+mod tree;
+mod wire;
+
+pub use closed::{AgentExit, Closed, Proof, SpawnFailure, SpawnReason};
+pub use dir::ExecutionDir;
+pub use hold::{ExecutionSpec, GoError, Held, HoldError, MAX_PROMPT_BYTES, ShimProgram, hold};
+pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};
+pub use running::{Running, StopError, StopRequest, Stopper};
+pub use survey::{HungShim, SurveyError, Verdict, Waiting, survey};

@@ -1,6 +1,5 @@
 //! What `/proc` says about processes. Every answer is a snapshot: the caller checks identity before it acts on one.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
@@ -12,14 +11,16 @@ pub(crate) struct Stat {
     pub(crate) comm: String,
     pub(crate) state: u8,
     pub(crate) parent: i32,
+    pub(crate) threads: u32,
     /// Start time in clock ticks since boot: with the pid and the boot id it names a process for good.
     pub(crate) start_ticks: u64,
 }
 
 impl Stat {
-    /// Whether the process has ended and only waits to be reaped.
+    /// Whether the process has ended and only waits to be reaped. One whose first thread has ended while others go
+    /// on looks like a zombie too, but is not dead.
     pub(crate) fn is_dead(&self) -> bool {
-        matches!(self.state, b'Z' | b'X' | b'x')
+        matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
 }
 
@@ -48,12 +49,14 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     let mut fields = rest.split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
     let parent = fields.next()?.parse().ok()?;
-    // Field 22 of the line; state is field 3 and the parent field 4.
-    let start_ticks = fields.nth(17)?.parse().ok()?;
+    // Fields 20 and 22 of the line; state is field 3 and the parent field 4.
+    let threads = fields.nth(15)?.parse().ok()?;
+    let start_ticks = fields.nth(1)?.parse().ok()?;
     Some(Stat {
         comm,
         state,
         parent,
+        threads,
         start_ticks,
     })
 }
@@ -107,32 +110,41 @@ fn children_by_scan(parent: Pid) -> io::Result<Vec<Pid>> {
     Ok(found)
 }
 
-/// Every descendant of a process, parents before children, the process itself not included.
-pub(crate) fn descendants(root: Pid) -> io::Result<Vec<Pid>> {
-    let mut found = Vec::new();
-    let mut seen = BTreeSet::from([root.as_raw_nonzero()]);
-    let mut open = vec![root];
-    while let Some(parent) = open.pop() {
-        for child in children(parent)? {
-            if seen.insert(child.as_raw_nonzero()) {
-                found.push(child);
-                open.push(child);
-            }
-        }
-    }
-    Ok(found)
+/// Whether a process was started with this `NAME=value` in its environment. A process that cannot be read has none.
+pub(crate) fn has_environment(pid: Pid, assignment: &[u8]) -> bool {
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|block| block.split(|byte| *byte == 0).any(|entry| entry == assignment))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn zombie(threads: u32) -> Stat {
+        Stat {
+            comm: String::new(),
+            state: b'Z',
+            parent: 1,
+            threads,
+            start_ticks: 1,
+        }
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_ended_is_not_dead_while_others_go_on() {
+        assert!(zombie(1).is_dead());
+        assert!(!zombie(2).is_dead());
+    }
+
     #[test]
     fn a_command_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
         let line = b"42 (a) b (c) S 7 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 98765 19 20\n";
         let stat = parse_stat(line).unwrap();
         assert_eq!(stat.comm, "a) b (c");
-        assert_eq!((stat.state, stat.parent, stat.start_ticks), (b'S', 7, 98765));
+        assert_eq!(
+            (stat.state, stat.parent, stat.threads, stat.start_ticks),
+            (b'S', 7, 16, 98765)
+        );
     }
 
     #[test]

@@ -1,5 +1,11 @@
 //! Short commands against real processes.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking and cleans up after itself"
+)]
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

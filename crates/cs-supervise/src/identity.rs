@@ -1,0 +1,147 @@
+//! Which process is meant: a pid alone names nobody for long.
+
+use std::fs;
+use std::io;
+
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::{proc, tree};
+
+/// One boot of a machine, as the kernel names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BootId(String);
+
+impl BootId {
+    /// Reads the id of the running boot.
+    ///
+    /// # Errors
+    /// The kernel does not tell it (`/proc` is not mounted).
+    pub fn current() -> io::Result<Self> {
+        Ok(Self(
+            fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+                .trim()
+                .to_owned(),
+        ))
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One process, for good: its number, when it started, and in which boot.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ProcessIdentity {
+    boot_id: BootId,
+    pid: i32,
+    start_ticks: u64,
+}
+
+impl ProcessIdentity {
+    /// The process's number. Never signal it bare.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// When the process started, in clock ticks since the boot.
+    #[must_use]
+    pub fn start_ticks(&self) -> u64 {
+        self.start_ticks
+    }
+
+    /// The boot in which the process started.
+    #[must_use]
+    pub fn boot_id(&self) -> &BootId {
+        &self.boot_id
+    }
+
+    /// Whether this very process is running now. A process that has ended but was not reaped is not.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        BootId::current().is_ok_and(|boot| boot == self.boot_id)
+            && self.stat().is_some_and(|stat| !stat.is_dead())
+    }
+
+    pub(crate) fn new(boot_id: BootId, pid: Pid, start_ticks: u64) -> Self {
+        Self {
+            boot_id,
+            pid: pid.as_raw_nonzero().get(),
+            start_ticks,
+        }
+    }
+
+    /// The identity of a process that cannot be reaped while this runs; `None` when it is gone.
+    pub(crate) fn of(boot_id: &BootId, pid: Pid) -> io::Result<Option<Self>> {
+        Ok(proc::stat(pid)?.map(|stat| Self::new(boot_id.clone(), pid, stat.start_ticks)))
+    }
+
+    /// Pins this very process; `None` when it has ended. The boot must have been compared by the caller.
+    pub(crate) fn pin(&self) -> Option<tree::Member> {
+        let pid = Pid::from_raw(self.pid)?;
+        let pidfd = tree::open(pid)?;
+        // Looked at after it was pinned, so that the answer cannot be about another process than the pin.
+        let stat = self.stat().filter(|stat| !stat.is_dead())?;
+        Some(tree::Member {
+            pid,
+            pidfd,
+            start_ticks: stat.start_ticks,
+            comm: stat.comm,
+        })
+    }
+
+    fn stat(&self) -> Option<proc::Stat> {
+        let stat = proc::stat(Pid::from_raw(self.pid)?).ok().flatten()?;
+        (stat.start_ticks == self.start_ticks).then_some(stat)
+    }
+}
+
+/// A process and the name that the kernel gives it, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedProcess {
+    /// Which process.
+    pub identity: ProcessIdentity,
+    /// Its command name, at most 15 bytes; not unique, and the process chooses it.
+    pub name: String,
+}
+
+impl NamedProcess {
+    pub(crate) fn of(boot_id: &BootId, member: &tree::Member) -> Self {
+        Self {
+            identity: ProcessIdentity::new(boot_id.clone(), member.pid, member.start_ticks),
+            name: member.comm.clone(),
+        }
+    }
+}
+
+/// The process that owns an execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShimIdentity {
+    /// Which process the shim is.
+    pub process: ProcessIdentity,
+    /// The protocol that it speaks.
+    pub protocol: Protocol,
+}
+
+/// A version of the directory layout and of the socket protocol. Within one major version fields are only added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Protocol {
+    /// Raised when an older reader would misunderstand.
+    pub major: u32,
+    /// Raised when something was added.
+    pub minor: u32,
+}
+
+impl Protocol {
+    /// What this build speaks.
+    pub const CURRENT: Self = Self { major: 1, minor: 0 };
+
+    /// Whether this build can drive a shim that speaks `self`.
+    #[must_use]
+    pub fn is_understood(self) -> bool {
+        self.major == Self::CURRENT.major
+    }
+}

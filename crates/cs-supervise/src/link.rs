@@ -1,0 +1,150 @@
+//! A client's connection to a shim.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+use rustix::fs::{Mode, OFlags};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+use crate::dir::{ExecutionDir, SOCKET};
+use crate::identity::Protocol;
+use crate::wire::{Ident, MAX_MESSAGE_BYTES, Phase, Refusal, Reply, Request};
+
+/// A connection to a shim, and what was read of the next message.
+#[derive(Debug)]
+pub(crate) struct Link {
+    stream: UnixStream,
+    unread: Vec<u8>,
+}
+
+/// Why a connection is of no use.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LinkError {
+    #[error("the shim cannot be reached")]
+    Io(#[source] io::Error),
+    #[error("the shim ended the connection")]
+    Ended,
+    #[error("another execution's shim answers")]
+    Foreign,
+    #[error("the shim refused")]
+    Refused(#[source] Refusal),
+    #[error("the shim answered what does not fit: {0}")]
+    Unfit(&'static str),
+    #[error("the shim could not {op}: {text}")]
+    Broken { op: String, text: String, errno: i32 },
+}
+
+impl Link {
+    /// Connects to the socket in a directory, however long its path is.
+    pub(crate) async fn connect(dir: &ExecutionDir) -> Result<Self, LinkError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle =
+            rustix::fs::open(dir.path(), flags, Mode::empty()).map_err(|e| LinkError::Io(e.into()))?;
+        let short = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())).join(SOCKET);
+        let stream = UnixStream::connect(short).await.map_err(LinkError::Io)?;
+        let peer = stream.peer_cred().map_err(LinkError::Io)?;
+        if peer.uid() != rustix::process::geteuid().as_raw() {
+            return Err(LinkError::Foreign);
+        }
+        Ok(Self {
+            stream,
+            unread: Vec::new(),
+        })
+    }
+
+    /// Takes over one end of a socket pair whose other end a shim has.
+    pub(crate) fn over(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream: UnixStream::from_std(stream)?,
+            unread: Vec::new(),
+        })
+    }
+
+    /// Says hello and makes sure that the right shim answers.
+    pub(crate) async fn greet(&mut self, nonce: &str) -> Result<(Ident, Phase), LinkError> {
+        self.send(&Request::Hello {
+            protocol: Protocol::CURRENT,
+            nonce: nonce.to_owned(),
+        })
+        .await?;
+        match self.receive().await? {
+            Reply::Welcome { ident, .. } if ident.nonce != nonce => Err(LinkError::Foreign),
+            Reply::Welcome { ident, .. } if !ident.protocol.is_understood() => {
+                Err(LinkError::Unfit("its protocol is of another major version"))
+            }
+            Reply::Welcome { ident, phase } => Ok((ident, phase)),
+            Reply::Refused {
+                reason: Refusal::Foreign,
+            } => Err(LinkError::Foreign),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    pub(crate) async fn send(&mut self, request: &Request) -> Result<(), LinkError> {
+        let body = serde_json::to_vec(request).map_err(|error| LinkError::Io(error.into()))?;
+        let length = u32::try_from(body.len()).map_err(|_| LinkError::Unfit("the request is too long"))?;
+        self.send_raw(&[&length.to_be_bytes(), body.as_slice()].concat())
+            .await
+    }
+
+    pub(crate) async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
+        self.stream.write_all(bytes).await.map_err(LinkError::Io)
+    }
+
+    /// Waits for the next message that this build knows. Cancel safe.
+    pub(crate) async fn receive(&mut self) -> Result<Reply, LinkError> {
+        loop {
+            while let Some(body) = self.take_message()? {
+                match serde_json::from_slice(&body) {
+                    Ok(reply) => return Ok(reply),
+                    // A newer shim may tell more than this build knows.
+                    Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_ok() => {}
+                    Err(_) => return Err(LinkError::Unfit("no JSON")),
+                }
+            }
+            if self
+                .stream
+                .read_buf(&mut self.unread)
+                .await
+                .map_err(LinkError::Io)?
+                == 0
+            {
+                return Err(LinkError::Ended);
+            }
+        }
+    }
+
+    fn take_message(&mut self) -> Result<Option<Vec<u8>>, LinkError> {
+        let Some(head) = self.unread.first_chunk::<4>() else {
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes(*head);
+        if length > MAX_MESSAGE_BYTES {
+            return Err(LinkError::Unfit("its message is too long"));
+        }
+        let end = 4 + length as usize;
+        if self.unread.len() < end {
+            return Ok(None);
+        }
+        let body = self.unread[4..end].to_vec();
+        self.unread.drain(..end);
+        Ok(Some(body))
+    }
+}
+
+/// A message that is no answer to what was asked.
+pub(crate) fn unexpected(reply: Reply) -> LinkError {
+    match reply {
+        Reply::Refused { reason } => LinkError::Refused(reason),
+        Reply::Broken { op, errno, text } => LinkError::Broken { op, text, errno },
+        Reply::Closed { .. } => LinkError::Ended,
+        Reply::Welcome { .. }
+        | Reply::Started { .. }
+        | Reply::SpawnFailed { .. }
+        | Reply::Stopping
+        | Reply::Status { .. } => LinkError::Unfit("an answer to another question"),
+    }
+}

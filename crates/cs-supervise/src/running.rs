@@ -1,0 +1,219 @@
+//! A running execution, as its follower and as anybody who may stop it see it.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+use crate::closed::Closed;
+use crate::dir::{self, ExecutionDir};
+use crate::identity::{BootId, ProcessIdentity};
+use crate::link::{Link, LinkError};
+use crate::settle::settle;
+use crate::survey::SurveyError;
+use crate::sys;
+use crate::wire::{Ident, Reply, Request, Spec};
+
+/// How long a shim whose connection has ended may take until its process has.
+const SHIM_END_LIMIT: Duration = Duration::from_secs(10);
+/// How long a shim may take to greet.
+const GREET_LIMIT: Duration = Duration::from_secs(5);
+
+/// An execution whose agent was started, and a connection on which its shim will tell the end.
+#[derive(Debug)]
+pub struct Running {
+    link: Link,
+    stopper: Stopper,
+    agent: ProcessIdentity,
+    closed: Option<Closed>,
+}
+
+impl Running {
+    pub(crate) fn new(link: Link, dir: ExecutionDir, nonce: String, agent: ProcessIdentity) -> Self {
+        Self {
+            link,
+            stopper: Stopper { dir, nonce },
+            agent,
+            closed: None,
+        }
+    }
+
+    /// Which process the agent is. It may have ended.
+    #[must_use]
+    pub fn agent(&self) -> &ProcessIdentity {
+        &self.agent
+    }
+
+    /// A handle that stops the execution while another task waits for its end.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Waits until the whole tree is closed. Cancel safe; later calls return the same.
+    ///
+    /// Should the shim die, its tree is swept here and the exit is `Unknown`, unless it was already stored.
+    ///
+    /// # Errors
+    /// The end could not be established: `/proc` or the directory cannot be read or written, or the shim hangs.
+    pub async fn closed(&mut self) -> Result<Closed, SurveyError> {
+        if let Some(closed) = &self.closed {
+            return Ok(closed.clone());
+        }
+        let closed = await_closed(&mut self.link, &self.stopper.dir).await?;
+        self.closed = Some(closed.clone());
+        Ok(closed)
+    }
+
+    /// Stops the execution; see [`Stopper::stop`].
+    ///
+    /// # Errors
+    /// As [`Stopper::stop`].
+    pub async fn stop(&self, request: StopRequest) -> Result<Closed, StopError> {
+        self.stopper.stop(request).await
+    }
+}
+
+/// How much time each step of a stop gives the agent. A step ends as soon as the agent has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopRequest {
+    /// After an interrupt (SIGINT) to the agent; zero leaves the step out.
+    pub interrupt_grace: Duration,
+    /// After a SIGTERM to every process of the tree; zero leaves the step out.
+    pub terminate_grace: Duration,
+}
+
+impl StopRequest {
+    /// Kills at once.
+    pub const FORCE: Self = Self {
+        interrupt_grace: Duration::ZERO,
+        terminate_grace: Duration::ZERO,
+    };
+}
+
+impl Default for StopRequest {
+    /// 5 s after the interrupt, 10 s after the termination signal.
+    fn default() -> Self {
+        Self {
+            interrupt_grace: Duration::from_secs(5),
+            terminate_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why a stop was not carried to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StopError {
+    /// The shim answers in a way that does not fit; nothing was signalled.
+    #[error("the shim of {} refuses to stop: {reason}", dir.display())]
+    Refused {
+        /// The execution's directory.
+        dir: PathBuf,
+        /// What it said.
+        reason: String,
+    },
+    /// The shim is gone or hangs, and what is left could not be established.
+    #[error("the end of the execution could not be established")]
+    Survey(#[from] SurveyError),
+}
+
+/// Stops one execution. Cheap to clone; each stop has a connection of its own.
+#[derive(Debug, Clone)]
+pub struct Stopper {
+    dir: ExecutionDir,
+    nonce: String,
+}
+
+impl Stopper {
+    /// Stops the execution and waits until its tree is closed: interrupt, terminate, force, each after the other's grace.
+    ///
+    /// A second stop, by anybody, forces at once. Stopping what has ended returns its end. A stop that is dropped goes on.
+    ///
+    /// # Errors
+    /// See [`StopError`].
+    pub async fn stop(&self, request: StopRequest) -> Result<Closed, StopError> {
+        let sent = tokio::time::timeout(GREET_LIMIT, async {
+            let mut link = Link::connect(&self.dir).await?;
+            link.greet(&self.nonce).await?;
+            link.send(&Request::Stop {
+                interrupt_grace_ms: millis(request.interrupt_grace),
+                terminate_grace_ms: millis(request.terminate_grace),
+            })
+            .await?;
+            Ok(link)
+        });
+        match sent.await {
+            Ok(Ok(mut link)) => Ok(await_closed(&mut link, &self.dir).await?),
+            // Nobody is there (any more): what is left is for the one who asks to establish.
+            Ok(Err(LinkError::Io(_) | LinkError::Ended)) | Err(_) => Ok(conclude(&self.dir).await?),
+            Ok(Err(error)) => Err(StopError::Refused {
+                dir: self.dir.path().to_path_buf(),
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    pub(crate) fn new(dir: &ExecutionDir, spec: &Spec) -> Self {
+        Self {
+            dir: dir.clone(),
+            nonce: spec.nonce.clone(),
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Waits for the shim to tell the end, or for its own end, and then establishes what is left.
+pub(crate) async fn await_closed(link: &mut Link, dir: &ExecutionDir) -> Result<Closed, SurveyError> {
+    loop {
+        match link.receive().await {
+            Ok(Reply::Closed { closed }) => return Ok(closed.into()),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, dir = %dir.path().display(), "lost the connection to a shim");
+                return conclude(dir).await;
+            }
+        }
+    }
+}
+
+/// Establishes the end of an execution whose shim is ending or gone.
+pub(crate) async fn conclude(dir: &ExecutionDir) -> Result<Closed, SurveyError> {
+    let failed = |op| move |source| SurveyError::of(dir, op, source);
+    if let Some(ident) = dir.read::<Ident>(dir::IDENT).map_err(failed("read"))? {
+        await_end(&ident.shim)
+            .await
+            .map_err(failed("wait for the shim"))?;
+    }
+    let Some(lock) = dir.try_lock().map_err(failed("lock"))? else {
+        return Err(SurveyError::StillHeld {
+            dir: dir.path().to_path_buf(),
+        });
+    };
+    let dir_there = dir.clone();
+    let settled = tokio::task::spawn_blocking(move || settle(&dir_there, &lock)).await;
+    settled
+        .map_err(|error| failed("settle")(io::Error::other(error)))?
+        .map_err(failed("settle"))
+        .map(|it| it.into_closed())
+}
+
+/// Waits for the end of a process that should be ending; a while at most.
+async fn await_end(process: &ProcessIdentity) -> io::Result<()> {
+    if BootId::current()? != *process.boot_id() || Pid::from_raw(process.pid()).is_none() {
+        return Ok(());
+    }
+    let Some(member) = process.pin() else {
+        return Ok(());
+    };
+    let ended = sys::watch(member.pidfd)?;
+    // On a time-out the lock says that it is still there.
+    match tokio::time::timeout(SHIM_END_LIMIT, ended.readable()).await {
+        Ok(ended) => ended.map(drop),
+        Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,125 @@
+//! What became of an execution whose lock is free: reads what its shim left, kills what it left behind, writes the end.
+
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+use crate::clock;
+use crate::closed::{AgentExit, Closed, Proof};
+use crate::dir::{self, ExecutionDir};
+use crate::identity::BootId;
+use crate::sweep::Sweep;
+use crate::wire::{Agent, ClosedRecord, Descendants, ExitRecord, Ident, Spec};
+
+/// A process that is not dead so long after it was killed cannot be killed by us.
+const SWEEP_LIMIT: Duration = Duration::from_secs(10);
+
+/// An ended execution, and what had become of its shim.
+#[derive(Debug)]
+pub(crate) enum Settled {
+    NeverStarted(Closed),
+    Finished(Closed),
+    ShimDiedClosing(Closed),
+    ShimLost(Closed),
+    HostRebooted(Closed),
+}
+
+impl Settled {
+    pub(crate) fn into_closed(self) -> Closed {
+        match self {
+            Self::NeverStarted(closed)
+            | Self::Finished(closed)
+            | Self::ShimDiedClosing(closed)
+            | Self::ShimLost(closed)
+            | Self::HostRebooted(closed) => closed,
+        }
+    }
+}
+
+/// Settles an execution. Blocks for as long as killing takes, 10 s at most.
+///
+/// The caller holds the execution's lock: two may find the same dead shim. An end that is not proven is not written, so
+/// that the next one who looks tries again.
+pub(crate) fn settle(dir: &ExecutionDir, lock: &File) -> io::Result<Settled> {
+    let _held: &File = lock;
+    if let Some(record) = dir.read::<ClosedRecord>(dir::CLOSED)?
+        && record.proof.is_some()
+    {
+        let closed = Closed::from(record);
+        return Ok(match closed.exit {
+            AgentExit::NeverStarted => Settled::NeverStarted(closed),
+            _ => Settled::Finished(closed),
+        });
+    }
+    let ident = dir.read::<Ident>(dir::IDENT)?;
+    let exit = dir.read::<ExitRecord>(dir::EXIT)?;
+    let boot_id = BootId::current()?;
+    let Some(ident) = ident.filter(|_| exit.is_some() || dir.holds(dir::STDIN).unwrap_or(true)) else {
+        return Ok(Settled::NeverStarted(end(
+            dir,
+            &boot_id,
+            None,
+            AgentExit::NeverStarted,
+        )?));
+    };
+    if ident.boot_id != boot_id {
+        let mut closed = unswept(exit, AgentExit::Unknown);
+        closed.proof = Some(Proof::HostRebooted);
+        dir.write_durably(dir::CLOSED, &ClosedRecord::from(&closed))?;
+        return Ok(Settled::HostRebooted(closed));
+    }
+    if exit.is_some() {
+        return Ok(Settled::ShimDiedClosing(end(
+            dir,
+            &boot_id,
+            exit,
+            AgentExit::Unknown,
+        )?));
+    }
+    Ok(Settled::ShimLost(end(dir, &boot_id, None, AgentExit::Unknown)?))
+}
+
+/// Sweeps, and writes the end when the sweep proves it.
+fn end(
+    dir: &ExecutionDir,
+    boot_id: &BootId,
+    exit: Option<ExitRecord>,
+    otherwise: AgentExit,
+) -> io::Result<Closed> {
+    let mut closed = unswept(exit, otherwise);
+    // Without a spec no shim can have started anything.
+    if let Some(spec) = dir.read::<Spec>(dir::SPEC)? {
+        let agent = dir.read::<Agent>(dir::AGENT)?.map(|agent| agent.agent);
+        let listed = dir.read::<Descendants>(dir::DESCENDANTS)?.unwrap_or_default();
+        let known = listed
+            .processes
+            .into_iter()
+            .map(|process| process.identity)
+            .chain(agent)
+            .collect();
+        let mut sweep = Sweep::new(boot_id.clone(), spec.cookie_assignment(), known, SWEEP_LIMIT);
+        closed.survivors = sweep.run()?;
+        closed.rounds = sweep.rounds();
+    }
+    if closed.survivors.is_empty() {
+        closed.proof = Some(Proof::SweepClean);
+    }
+    dir.write_durably(dir::CLOSED, &ClosedRecord::from(&closed))?;
+    Ok(closed)
+}
+
+fn unswept(exit: Option<ExitRecord>, otherwise: AgentExit) -> Closed {
+    let (exit, stopped_by_us, ended_at_unix_micros) = match exit {
+        Some(record) => (record.exit, record.stopped_by_us, record.ended_at_unix_micros),
+        None => (otherwise, false, clock::unix_micros()),
+    };
+    Closed {
+        exit,
+        stopped_by_us,
+        proof: None,
+        leaked: Vec::new(),
+        survivors: Vec::new(),
+        rounds: 0,
+        ended_at_unix_micros,
+    }
+}

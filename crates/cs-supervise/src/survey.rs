@@ -1,0 +1,226 @@
+//! What became of an execution while nobody looked. The heart of a restart.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::clock;
+use crate::closed::{AgentExit, Closed, Proof};
+use crate::dir::{self, ExecutionDir};
+use crate::identity::ProcessIdentity;
+use crate::link::{Link, LinkError};
+use crate::running::{Running, Stopper, await_closed, conclude};
+use crate::settle::{Settled, settle};
+use crate::wire::{Ident, Phase, Spec};
+
+/// Between two tries to reach a shim that is being born or is ending.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// What a survey found. Whether the lock is free decides, never whether a pid exists.
+#[derive(Debug)]
+pub enum Verdict {
+    /// Nothing of the agent ever ran, and nothing will.
+    NeverStarted(Closed),
+    /// A live shim waits for its GO; whoever started it holds it.
+    Waiting(Waiting),
+    /// A live shim answers: the execution goes on, and its end will be told to us.
+    Adopted(Running),
+    /// A live shim does not answer within the budget.
+    ShimHung(HungShim),
+    /// Something else answers at the shim's place. Nothing was signalled; a person must look.
+    ForeignShim,
+    /// It ended while nobody looked, in order.
+    Finished(Closed),
+    /// The agent's end was stored, then the shim died; what it left was swept now.
+    ShimDiedClosing(Closed),
+    /// The shim died before the agent's end was known; what it left was swept now.
+    ShimLost(Closed),
+    /// The machine was started anew since.
+    HostRebooted(Closed),
+}
+
+/// Why a survey came to no verdict.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SurveyError {
+    /// The directory cannot be read, written or locked, or what it holds cannot be understood.
+    #[error("the execution directory {} cannot be judged: {op}", dir.display())]
+    Directory {
+        /// The directory.
+        dir: PathBuf,
+        /// What was being done.
+        op: &'static str,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The shim's connection has ended, and yet the execution's lock is held.
+    #[error("the shim of {} does not answer and does not end", dir.display())]
+    StillHeld {
+        /// The directory.
+        dir: PathBuf,
+    },
+}
+
+impl SurveyError {
+    pub(crate) fn of(dir: &ExecutionDir, op: &'static str, source: io::Error) -> Self {
+        Self::Directory {
+            dir: dir.path().to_path_buf(),
+            op,
+            source,
+        }
+    }
+}
+
+/// A live shim that waits for its GO in somebody's hands.
+#[derive(Debug)]
+pub struct Waiting {
+    stopper: Stopper,
+}
+
+impl Waiting {
+    /// A handle that ends it: its exit is then `NeverStarted`.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+}
+
+/// A live shim that does not answer.
+#[derive(Debug)]
+pub struct HungShim {
+    dir: ExecutionDir,
+    shim: ProcessIdentity,
+}
+
+impl HungShim {
+    /// Which process hangs.
+    #[must_use]
+    pub fn shim(&self) -> &ProcessIdentity {
+        &self.shim
+    }
+
+    /// Kills the shim, its identity checked; the kernel then kills the agent, and the rest of the tree is swept.
+    ///
+    /// # Errors
+    /// The end could not be established.
+    pub async fn kill(self) -> Result<Closed, SurveyError> {
+        if let Some(member) = self.shim.pin() {
+            member.signal(Signal::KILL);
+        }
+        conclude(&self.dir).await
+    }
+}
+
+/// Judges an execution by its directory, and attaches to it when it is alive.
+///
+/// What is found dead is swept and its end stored, so a second survey finds it finished. `budget` bounds how long a live
+/// shim may take to answer.
+///
+/// # Errors
+/// See [`SurveyError`].
+pub async fn survey(dir: &ExecutionDir, budget: Duration) -> Result<Verdict, SurveyError> {
+    let failed = |op| move |source| SurveyError::of(dir, op, source);
+    if !dir.path().try_exists().map_err(failed("look for it"))? {
+        return Ok(Verdict::NeverStarted(never_started()));
+    }
+    let deadline = Instant::now() + budget;
+    let mut retry = tokio::time::interval(RETRY);
+    retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        retry.tick().await;
+        if let Some(lock) = dir.try_lock().map_err(failed("lock"))? {
+            let there = dir.clone();
+            let settled = tokio::task::spawn_blocking(move || settle(&there, &lock)).await;
+            let settled = settled.map_err(|error| failed("settle")(io::Error::other(error)))?;
+            return settled.map(Verdict::from).map_err(failed("settle"));
+        }
+        match tokio::time::timeout_at(deadline, attach(dir)).await {
+            Ok(Some(verdict)) => return verdict,
+            Ok(None) if Instant::now() < deadline => {}
+            Ok(None) | Err(_) => return hung(dir),
+        }
+    }
+}
+
+/// Talks to whoever answers at the socket; `None` while a shim is being born or ends: the lock will tell.
+async fn attach(dir: &ExecutionDir) -> Option<Result<Verdict, SurveyError>> {
+    let Ok(Some(spec)) = dir.read::<Spec>(dir::SPEC) else {
+        return None;
+    };
+    let greeted = async {
+        let mut link = Link::connect(dir).await?;
+        let (_, phase) = link.greet(&spec.nonce).await?;
+        Ok((link, phase))
+    };
+    let (mut link, phase) = match greeted.await {
+        Ok(greeted) => greeted,
+        Err(LinkError::Foreign) => return Some(Ok(Verdict::ForeignShim)),
+        Err(LinkError::Io(_) | LinkError::Ended) => return None,
+        Err(error) => {
+            return Some(Err(SurveyError::of(
+                dir,
+                "greet the shim",
+                io::Error::other(error),
+            )));
+        }
+    };
+    Some(match phase {
+        Phase::Held => Ok(Verdict::Waiting(Waiting {
+            stopper: Stopper::new(dir, &spec),
+        })),
+        Phase::Running { agent } | Phase::Closing { agent: Some(agent) } => Ok(Verdict::Adopted(
+            Running::new(link, dir.clone(), spec.nonce, agent),
+        )),
+        Phase::Closing { agent: None } => {
+            await_closed(&mut link, dir)
+                .await
+                .map(|closed| match closed.exit {
+                    AgentExit::NeverStarted => Verdict::NeverStarted(closed),
+                    _ => Verdict::Finished(closed),
+                })
+        }
+    })
+}
+
+fn hung(dir: &ExecutionDir) -> Result<Verdict, SurveyError> {
+    let ident = dir
+        .read::<Ident>(dir::IDENT)
+        .map_err(|source| SurveyError::of(dir, "read", source))?;
+    match ident {
+        Some(ident) => Ok(Verdict::ShimHung(HungShim {
+            dir: dir.clone(),
+            shim: ident.shim,
+        })),
+        None => Err(SurveyError::StillHeld {
+            dir: dir.path().to_path_buf(),
+        }),
+    }
+}
+
+fn never_started() -> Closed {
+    Closed {
+        exit: AgentExit::NeverStarted,
+        stopped_by_us: false,
+        proof: Some(Proof::SweepClean),
+        leaked: Vec::new(),
+        survivors: Vec::new(),
+        rounds: 0,
+        ended_at_unix_micros: clock::unix_micros(),
+    }
+}
+
+impl From<Settled> for Verdict {
+    fn from(settled: Settled) -> Self {
+        match settled {
+            Settled::NeverStarted(closed) => Self::NeverStarted(closed),
+            Settled::Finished(closed) => Self::Finished(closed),
+            Settled::ShimDiedClosing(closed) => Self::ShimDiedClosing(closed),
+            Settled::ShimLost(closed) => Self::ShimLost(closed),
+            Settled::HostRebooted(closed) => Self::HostRebooted(closed),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Finding what is left of an execution without its parent links: by the environment cookie that every process of it
+//! was born with, and by the list of descendants that its shim kept.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, getpid};
+
+use crate::identity::{BootId, NamedProcess, ProcessIdentity};
+use crate::proc;
+use crate::tree::{self, Member};
+
+/// So many clean looks in a row prove that nothing is left: a process that is being born during one look has no
+/// parent to be born from by the next.
+const CLEAN_LOOKS: u32 = 2;
+
+/// Looks for processes of one execution and kills them.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    boot_id: BootId,
+    cookie_assignment: Vec<u8>,
+    known: Vec<ProcessIdentity>,
+    clean_looks: u32,
+    rounds: u32,
+    deadline: Instant,
+}
+
+/// What one look found.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// Nothing, often enough.
+    Clean,
+    /// Nothing, not yet often enough: look again.
+    Again,
+    /// These, and they were killed: look again when one of them has ended, or soon.
+    Killed(Vec<Member>),
+    /// These, and the time for killing is up.
+    Survived(Vec<NamedProcess>),
+}
+
+impl Sweep {
+    /// Prepares a sweep that gives up on what is not dead after `limit`.
+    pub(crate) fn new(
+        boot_id: BootId,
+        cookie_assignment: Vec<u8>,
+        known: Vec<ProcessIdentity>,
+        limit: Duration,
+    ) -> Self {
+        let known = known
+            .into_iter()
+            .filter(|identity| *identity.boot_id() == boot_id)
+            .collect();
+        Self {
+            boot_id,
+            cookie_assignment,
+            known,
+            clean_looks: 0,
+            rounds: 0,
+            deadline: Instant::now() + limit,
+        }
+    }
+
+    /// How many looks were taken.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Looks once, and kills what is there.
+    pub(crate) fn look(&mut self) -> io::Result<Look> {
+        self.rounds += 1;
+        let found = self.find()?;
+        if found.is_empty() {
+            self.clean_looks += 1;
+            return Ok(if self.clean_looks >= CLEAN_LOOKS {
+                Look::Clean
+            } else {
+                Look::Again
+            });
+        }
+        self.clean_looks = 0;
+        if Instant::now() >= self.deadline {
+            return Ok(Look::Survived(
+                found
+                    .iter()
+                    .map(|it| NamedProcess::of(&self.boot_id, it))
+                    .collect(),
+            ));
+        }
+        for member in &found {
+            self.kill(member);
+        }
+        Ok(Look::Killed(found))
+    }
+
+    /// Looks and waits until nothing is left, or the limit is over. Returns who is left.
+    pub(crate) fn run(&mut self) -> io::Result<Vec<NamedProcess>> {
+        loop {
+            match self.look()? {
+                Look::Clean => return Ok(Vec::new()),
+                Look::Again => {}
+                Look::Killed(members) => await_any_end(&members)?,
+                Look::Survived(survivors) => return Ok(survivors),
+            }
+        }
+    }
+
+    fn find(&self) -> io::Result<Vec<Member>> {
+        let mut found: Vec<Member> = self.known.iter().filter_map(ProcessIdentity::pin).collect();
+        for pid in proc::all()? {
+            if pid != getpid() && self.has_cookie(pid) && !found.iter().any(|member| member.pid == pid) {
+                found.extend(self.pin_with_cookie(pid));
+            }
+        }
+        Ok(found)
+    }
+
+    fn has_cookie(&self, pid: Pid) -> bool {
+        proc::has_environment(pid, &self.cookie_assignment)
+    }
+
+    /// Pins a process and looks at it once more afterwards, so that what was seen is what is pinned.
+    fn pin_with_cookie(&self, pid: Pid) -> Option<Member> {
+        let pidfd = tree::open(pid)?;
+        let stat = proc::stat(pid).ok().flatten().filter(|stat| !stat.is_dead())?;
+        self.has_cookie(pid).then_some(Member {
+            pid,
+            pidfd,
+            start_ticks: stat.start_ticks,
+            comm: stat.comm,
+        })
+    }
+
+    /// Kills a found process and what is below it: its children may have cleared their environment.
+    fn kill(&self, member: &Member) {
+        let identity = ProcessIdentity::new(self.boot_id.clone(), member.pid, member.start_ticks);
+        member.signal(Signal::STOP);
+        tree::kill_below(member.pid, || identity.pin().is_some());
+        member.signal(Signal::KILL);
+    }
+}
+
+/// Waits until one of the processes has ended; a while at most, since what cannot be killed does not end.
+fn await_any_end(members: &[Member]) -> io::Result<()> {
+    let mut fds: Vec<_> = members
+        .iter()
+        .map(|member| PollFd::new(&member.pidfd, PollFlags::IN))
+        .collect();
+    let limit = Timespec {
+        tv_sec: 0,
+        tv_nsec: 100_000_000,
+    };
+    match poll(&mut fds, Some(&limit)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,126 @@
+//! Walks over the live descendants of one of our own processes, and signals that cannot reach a stranger.
+//!
+//! A number read from a child list may be given to somebody else before it is used. So each member is pinned by a
+//! pidfd first and looked at afterwards: only what *then* has a parent inside the tree is a member. Should the
+//! number change hands between the two steps, the pidfd points to the process that is gone and signals nobody.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroI32;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+
+use crate::proc;
+
+/// Bounds the rounds of [`stop_below`]. A stopped process does not fork, so a tree stands still within a few.
+const MAX_STOP_ROUNDS: u32 = 64;
+
+/// A live descendant, pinned.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) pid: Pid,
+    pub(crate) pidfd: OwnedFd,
+    pub(crate) start_ticks: u64,
+    pub(crate) comm: String,
+}
+
+impl Member {
+    /// Signals this very process. It may be gone, or not ours to signal: the next walk tells.
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(&self.pidfd, signal);
+    }
+}
+
+/// Opens a pidfd; `None` when the process is gone.
+pub(crate) fn open(pid: Pid) -> Option<OwnedFd> {
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// Sends a signal through a pidfd. That the process is gone or refuses is for the caller's next look to find.
+pub(crate) fn send(pidfd: impl AsFd, signal: Signal) {
+    let _: Result<(), Errno> = pidfd_send_signal(pidfd, signal);
+}
+
+/// Visits each live descendant of `root`, parents before children. `root` must be unreaped while this runs.
+pub(crate) fn walk(root: Pid, mut visit: impl FnMut(Member)) {
+    let mut seen = BTreeSet::from([raw(root)]);
+    let mut open_parents = vec![root];
+    while let Some(parent) = open_parents.pop() {
+        // A parent that ends during the walk has handed its children to the subreaper; the next walk finds them.
+        for child in proc::children(parent).unwrap_or_default() {
+            if !seen.insert(raw(child)) {
+                continue;
+            }
+            let Some(pidfd) = open(child) else { continue };
+            let Ok(Some(stat)) = proc::stat(child) else {
+                continue;
+            };
+            if !NonZeroI32::new(stat.parent).is_some_and(|parent| seen.contains(&parent)) {
+                continue;
+            }
+            open_parents.push(child);
+            if !stat.is_dead() {
+                visit(Member {
+                    pid: child,
+                    pidfd,
+                    start_ticks: stat.start_ticks,
+                    comm: stat.comm,
+                });
+            }
+        }
+    }
+}
+
+/// Stops everything below `root`, so that the tree cannot grow away from a walk. Returns the number of rounds.
+///
+/// `root` must be unreaped while this runs, or `is_same` must say whether its number still means it: that is asked
+/// after a member was pinned and before it is signalled, so a yes covers the pin.
+pub(crate) fn stop_below(root: Pid, is_same: impl Fn() -> bool) -> u32 {
+    let mut stopped = BTreeSet::new();
+    for round in 1..=MAX_STOP_ROUNDS {
+        let mut grew = false;
+        walk(root, |member| {
+            if is_same() && stopped.insert((raw(member.pid), member.start_ticks)) {
+                grew = true;
+                member.signal(Signal::STOP);
+            }
+        });
+        if !grew {
+            return round;
+        }
+    }
+    MAX_STOP_ROUNDS
+}
+
+/// Kills everything below `root`, after it was stopped. Returns the number of rounds that took. The terms are those of
+/// [`stop_below`].
+pub(crate) fn kill_below(root: Pid, is_same: impl Fn() -> bool) -> u32 {
+    let rounds = stop_below(root, &is_same);
+    walk(root, |member| {
+        if is_same() {
+            member.signal(Signal::KILL);
+        }
+    });
+    rounds
+}
+
+/// Kills a child of ours, everything below it and its process group.
+///
+/// `leader` must not be reaped yet: its number, and so its group's, cannot belong to a stranger.
+pub(crate) fn kill_with_leader(leader: Pid, pidfd: impl AsFd) {
+    send(pidfd.as_fd(), Signal::STOP);
+    kill_below(leader, || true);
+    send(pidfd, Signal::KILL);
+    kill_group(leader);
+}
+
+/// Kills the process group that `leader`, an unreaped child of ours, leads.
+pub(crate) fn kill_group(leader: Pid) {
+    // No such group is the normal case after an orderly end.
+    let _: Result<(), Errno> = kill_process_group(leader, Signal::KILL);
+}
+
+fn raw(pid: Pid) -> NonZeroI32 {
+    pid.as_raw_nonzero()
+}

@@ -1,0 +1,191 @@
+//! What is written to an execution's directory and said on its socket. Private: other versions of this crate read it,
+//! nobody else. Fields are only added, and an unknown one is ignored.
+//!
+//! On the socket a message is a big-endian `u32` length and as many bytes of JSON. A `go` is followed by the prompt's
+//! bytes, raw. Each connection says `hello` first; it is answered with `welcome` or `refused`, and later, unasked, with
+//! `closed`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::closed::{AgentExit, Closed, Proof, SpawnFailure};
+use crate::identity::{BootId, NamedProcess, ProcessIdentity, Protocol};
+
+/// No JSON message may be longer.
+pub(crate) const MAX_MESSAGE_BYTES: u32 = 1 << 20;
+
+/// The name of the environment variable that marks every process of an execution.
+pub(crate) const COOKIE_VARIABLE: &str = "CS_PANEL_EXECUTION";
+
+/// `spec.json`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) protocol: Protocol,
+    /// Tells this execution's shim from one that answers at the same place.
+    pub(crate) nonce: String,
+    pub(crate) cookie: String,
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) leak_grace_ms: u64,
+}
+
+impl Spec {
+    /// The environment entry that every process of the execution carries, unless it cleared its environment.
+    pub(crate) fn cookie_assignment(&self) -> Vec<u8> {
+        format!("{COOKIE_VARIABLE}={}", self.cookie).into_bytes()
+    }
+}
+
+/// `ident.json`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Ident {
+    pub(crate) protocol: Protocol,
+    pub(crate) boot_id: BootId,
+    pub(crate) shim: ProcessIdentity,
+    pub(crate) nonce: String,
+    pub(crate) cookie: String,
+}
+
+/// `agent.json`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Agent {
+    pub(crate) agent: ProcessIdentity,
+}
+
+/// `descendants.json`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Descendants {
+    pub(crate) processes: Vec<NamedProcess>,
+}
+
+/// `exit.json`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ExitRecord {
+    pub(crate) exit: AgentExit,
+    pub(crate) stopped_by_us: bool,
+    pub(crate) ended_at_unix_micros: i64,
+    /// For people who read the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+}
+
+/// `closed.json`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ClosedRecord {
+    pub(crate) protocol: Protocol,
+    pub(crate) exit: AgentExit,
+    pub(crate) stopped_by_us: bool,
+    pub(crate) proof: Option<Proof>,
+    pub(crate) leaked: Vec<NamedProcess>,
+    pub(crate) survivors: Vec<NamedProcess>,
+    pub(crate) rounds: u32,
+    pub(crate) ended_at_unix_micros: i64,
+}
+
+impl From<ClosedRecord> for Closed {
+    fn from(record: ClosedRecord) -> Self {
+        Self {
+            exit: record.exit,
+            stopped_by_us: record.stopped_by_us,
+            proof: record.proof,
+            leaked: record.leaked,
+            survivors: record.survivors,
+            rounds: record.rounds,
+            ended_at_unix_micros: record.ended_at_unix_micros,
+        }
+    }
+}
+
+impl From<&Closed> for ClosedRecord {
+    fn from(closed: &Closed) -> Self {
+        Self {
+            protocol: Protocol::CURRENT,
+            exit: closed.exit.clone(),
+            stopped_by_us: closed.stopped_by_us,
+            proof: closed.proof,
+            leaked: closed.leaked.clone(),
+            survivors: closed.survivors.clone(),
+            rounds: closed.rounds,
+            ended_at_unix_micros: closed.ended_at_unix_micros,
+        }
+    }
+}
+
+/// What a client says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Request {
+    Hello {
+        protocol: Protocol,
+        nonce: String,
+    },
+    Go {
+        prompt_bytes: u64,
+    },
+    Stop {
+        interrupt_grace_ms: u64,
+        terminate_grace_ms: u64,
+    },
+    Status,
+}
+
+/// What the shim says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Reply {
+    Welcome {
+        ident: Ident,
+        phase: Phase,
+    },
+    Refused {
+        reason: Refusal,
+    },
+    Started {
+        agent: ProcessIdentity,
+    },
+    SpawnFailed {
+        failure: SpawnFailure,
+    },
+    Stopping,
+    Status {
+        phase: Phase,
+    },
+    /// The directory could not be written or the lock not be had; the shim ends.
+    Broken {
+        op: String,
+        errno: i32,
+        text: String,
+    },
+    Closed {
+        closed: ClosedRecord,
+    },
+}
+
+/// Where an execution is in its life.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+pub(crate) enum Phase {
+    /// Waits for its GO.
+    Held,
+    /// The agent runs.
+    Running { agent: ProcessIdentity },
+    /// The agent has ended, the tree is being closed. `None`: it never ran.
+    Closing { agent: Option<ProcessIdentity> },
+}
+
+/// Why a request was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Refusal {
+    #[error("the nonce or the user is not this execution's")]
+    Foreign,
+    #[error("the request does not fit the execution's state")]
+    WrongPhase,
+    #[error("the request is not understood")]
+    NotUnderstood,
+    #[error("the prompt is too long")]
+    PromptTooLong,
+}
