@@ -19,6 +19,7 @@ compile_error!(
 mod clock;
 mod closed;
 pub mod command;
+mod crash;
 mod dir;
 mod hold;
 mod identity;
@@ -27,6 +28,7 @@ mod proc;
 mod running;
 mod settle;
 pub mod shim;
+pub mod socket;
 mod survey;
 mod sweep;
 mod sys;
@@ -34,6 +36,7 @@ mod tree;
 mod wire;
 
 pub use closed::{AgentExit, Closed, Proof, SpawnFailure, SpawnReason};
+pub use crash::kill_this_process;
 pub use dir::ExecutionDir;
 pub use hold::{ExecutionSpec, GoError, Held, HoldError, MAX_PROMPT_BYTES, ShimProgram, hold};
 pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};

@@ -1,15 +1,13 @@
 //! A client's connection to a shim.
 
 use std::io;
-use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 
-use rustix::fs::{Mode, OFlags};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use crate::dir::{ExecutionDir, SOCKET};
 use crate::identity::Protocol;
+use crate::socket;
 use crate::wire::{Ident, MAX_MESSAGE_BYTES, Phase, Refusal, Reply, Request};
 
 /// A connection to a shim, and what was read of the next message.
@@ -39,15 +37,11 @@ pub(crate) enum LinkError {
 impl Link {
     /// Connects to the socket in a directory, however long its path is.
     pub(crate) async fn connect(dir: &ExecutionDir) -> Result<Self, LinkError> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle =
-            rustix::fs::open(dir.path(), flags, Mode::empty()).map_err(|e| LinkError::Io(e.into()))?;
-        let short = PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd())).join(SOCKET);
-        let stream = UnixStream::connect(short).await.map_err(LinkError::Io)?;
-        let peer = stream.peer_cred().map_err(LinkError::Io)?;
-        if peer.uid() != rustix::process::geteuid().as_raw() {
-            return Err(LinkError::Foreign);
-        }
+        let connected = socket::connect(&dir.file(SOCKET)).await;
+        let stream = connected.map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => LinkError::Foreign,
+            _ => LinkError::Io(error),
+        })?;
         Ok(Self {
             stream,
             unread: Vec::new(),
