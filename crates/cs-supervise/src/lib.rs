@@ -4,6 +4,7 @@
 //! * [`hold()`], then [`Held::go`]: an *execution*, held by a *shim*, a small process that outlives its starter.
 //! * [`survey()`]: what became of an execution while nobody looked; it adopts what is alive.
 //! * [`Stopper`]: ends an execution with everything below it, grandchildren in sessions of their own included.
+//! * [`Follower`] reads what an agent says while it says it; [`Transcript`] keeps what was made of it.
 //!
 //! A program whose executions these are calls [`shim::run_if_requested`] first thing in `main`.
 //!
@@ -16,11 +17,14 @@ compile_error!(
     "cs-supervise proves the end of a process tree with Linux means; other systems are not supported yet"
 );
 
+mod change;
 mod clock;
 mod closed;
 pub mod command;
 mod crash;
 mod dir;
+mod follower;
+mod framer;
 mod hold;
 mod identity;
 mod link;
@@ -32,13 +36,17 @@ pub mod socket;
 mod survey;
 mod sweep;
 mod sys;
+mod transcript;
 mod tree;
 mod wire;
 
 pub use closed::{AgentExit, Closed, Proof, SpawnFailure, SpawnReason};
 pub use crash::kill_this_process;
 pub use dir::ExecutionDir;
+pub use follower::{FollowError, Followed, Follower};
+pub use framer::{Framer, Record};
 pub use hold::{ExecutionSpec, GoError, Held, HoldError, MAX_PROMPT_BYTES, ShimProgram, hold};
 pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};
 pub use running::{Running, StopError, StopRequest, Stopper};
 pub use survey::{HungShim, SurveyError, Verdict, Waiting, survey};
+pub use transcript::{Resumed, SpoolOffsets, Transcript, TranscriptError, TranscriptLine, TranscriptReader};
