@@ -33,6 +33,24 @@ pub enum Refusal {
         /// The limit.
         limit_bytes: usize,
     },
+    /// The title is empty, too long or more than one line.
+    #[error("a title is one line of 1 to 200 characters, this one has {chars}")]
+    BadTitle {
+        /// Its length in characters.
+        chars: usize,
+    },
+    /// The name of a codebase is empty, too long or more than one line.
+    #[error("the name of a codebase is one line of 1 to 100 characters, this one has {chars}")]
+    BadCodebaseName {
+        /// Its length in characters.
+        chars: usize,
+    },
+    /// The card is not there.
+    #[error("there is no card `{card}`")]
+    NoSuchCard {
+        /// The card, short.
+        card: String,
+    },
     /// The card is in a state in which this cannot be done.
     #[error("card {card} is {state}: {cure}")]
     CardState {
@@ -80,6 +98,12 @@ pub enum Refusal {
     /// The card has no codebase, so that there is nothing to land.
     #[error("card {card} has no codebase, there is nothing to land")]
     NoCodebase {
+        /// The card, short.
+        card: String,
+    },
+    /// No agent has worked on the card, so that there is nothing to land.
+    #[error("no agent has worked on card {card} yet, there is nothing to land")]
+    NeverWorkedOn {
         /// The card, short.
         card: String,
     },
@@ -160,14 +184,19 @@ impl Refusal {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::EmptyTurn | Self::TooLong { .. } | Self::NotAChoice { .. } | Self::NameTaken { .. } => {
-                ErrorClass::Invalid
-            }
+            Self::EmptyTurn
+            | Self::TooLong { .. }
+            | Self::BadTitle { .. }
+            | Self::BadCodebaseName { .. }
+            | Self::NotAChoice { .. }
+            | Self::NameTaken { .. } => ErrorClass::Invalid,
+            Self::NoSuchCard { .. } => ErrorClass::NotFound,
             Self::CardState { .. }
             | Self::AlreadyAnswered { .. }
             | Self::AskClosed { .. }
             | Self::AgentAtWork { .. }
             | Self::NoCodebase { .. }
+            | Self::NeverWorkedOn { .. }
             | Self::LandingUnderWay { .. }
             | Self::MachineHeld { .. } => ErrorClass::Conflict,
         }

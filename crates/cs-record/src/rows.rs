@@ -136,6 +136,8 @@ pub struct Run {
     pub failure: Option<FailureClass>,
     /// The reason of that failure for people; no local path.
     pub failed_because: Option<String>,
+    /// How many of its last attempts failed with that class, one after another.
+    pub failures_in_row: u32,
 }
 
 impl Run {
@@ -175,8 +177,12 @@ pub struct Ask {
     pub asked_at: Time,
     /// When it was answered.
     pub answered_at: Option<Time>,
-    /// Whether its answer has been given to the run.
+    /// Whether an attempt that had its answer has settled.
     pub delivered: bool,
+    /// The epoch of the last attempt whose claim found its answer: the answer is news to that attempt.
+    pub given: Option<Epoch>,
+    /// The turn with which it was asked, if its run spoke.
+    pub turn: Option<TurnId>,
 }
 
 /// One merge of a card's work into its base.

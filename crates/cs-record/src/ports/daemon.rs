@@ -19,7 +19,7 @@ pub struct Peeked {
     pub resumes: bool,
     /// Landings to carry out.
     pub landings: bool,
-    /// Runs of this machine that are over and still have a process on the record.
+    /// Runs of this machine that do not run and still have a process on the record.
     pub to_close: bool,
     /// The next time at which something becomes ready by itself, such as a retry.
     pub next_due: Option<Time>,
@@ -42,7 +42,8 @@ pub struct Present {
     pub codebases: Vec<CodebaseId>,
 }
 
-/// A run of this machine that is over and whose process is not proven gone.
+/// A run of this machine that is over, or has asked, and whose process is not proven gone. Until it is, and
+/// [`clear_process`](cs_fence::AttemptRecord::clear_process) says so, nothing more is started on its card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoppedRun {
     /// The run.
@@ -79,7 +80,7 @@ pub struct RunBrief {
     pub codebase: Option<String>,
     /// All turns of the card, in order; those that the run holds are `leased` to it.
     pub turns: Vec<Turn>,
-    /// The questions of the run, oldest first: those answered and not yet delivered are news to it.
+    /// The questions of the run, oldest first: those whose `given` is the attempt's epoch are news to it.
     pub asks: Vec<Ask>,
 }
 
@@ -113,7 +114,7 @@ pub trait DaemonReads: fmt::Debug + Send + Sync {
     /// Not found for an unknown landing.
     async fn landing_brief(&self, landing: LandingId) -> Result<LandingBrief, RecordError>;
 
-    /// Lists the runs of a machine that are over and still have a process on the record, by id.
+    /// Lists the runs of a machine that do not run and still have a process on the record, by id.
     ///
     /// # Errors
     /// When the record cannot answer.

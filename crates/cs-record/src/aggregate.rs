@@ -1,0 +1,346 @@
+//! What an operation decides over, and what it writes.
+
+use cs_fence::Standing;
+use cs_model::{AskState, Author, RunId, RunState, Time, TurnId, TurnSeq, TurnState};
+
+use crate::store::JournalEntry;
+use crate::{Ask, Card, Landing, Run, Turn};
+
+/// A turn without its words: no body is read under a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnMark {
+    /// The turn.
+    pub id: TurnId,
+    /// Its place on the card.
+    pub seq: TurnSeq,
+    /// Where it is on its way to an answer.
+    pub state: TurnState,
+    /// The run that has taken or answered it.
+    pub run: Option<RunId>,
+    /// When it was said.
+    pub said_at: Time,
+}
+
+impl From<&Turn> for TurnMark {
+    fn from(turn: &Turn) -> Self {
+        Self {
+            id: turn.id,
+            seq: turn.seq,
+            state: turn.state,
+            run: turn.run,
+            said_at: turn.said_at,
+        }
+    }
+}
+
+/// One card with everything that a decision about it may look at, read after its lock was taken.
+///
+/// The row that a command names is always in it, whatever its state, so that a late command can be told why it is late.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aggregate {
+    /// The card.
+    pub card: Card,
+    /// Its owner's run, its live runs, and the run that the command names; by id.
+    pub runs: Vec<Run>,
+    /// Its pending and leased turns, and the turn that the command names; by place.
+    pub turns: Vec<TurnMark>,
+    /// Its asks that are open, accepted, or answered and not delivered, and the ask that the command names; by id.
+    pub asks: Vec<Ask>,
+    /// Its landing that is not over, and the landing that the command names; by id.
+    pub landings: Vec<Landing>,
+}
+
+impl Aggregate {
+    /// Returns the owner's run, once there is one.
+    #[must_use]
+    pub fn owner(&self) -> Option<&Run> {
+        self.card.owner.and_then(|owner| self.run(owner))
+    }
+
+    /// Returns a run of the card by its id.
+    #[must_use]
+    pub fn run(&self, id: RunId) -> Option<&Run> {
+        self.runs.iter().find(|run| run.id == id)
+    }
+
+    /// Returns the landing that is not over, if there is one.
+    #[must_use]
+    pub fn live_landing(&self) -> Option<&Landing> {
+        self.landings.iter().find(|landing| !landing.state.is_over())
+    }
+
+    /// Says where a run stands, for a command that came too late.
+    #[must_use]
+    pub fn standing(&self, run: RunId) -> Standing {
+        let row = self.run(run).map(|run| (run.epoch, run.state));
+        Standing { run, row }
+    }
+
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &TurnMark> {
+        self.turns.iter().filter(|turn| turn.state == TurnState::Pending)
+    }
+
+    /// Counts the questions that wait for a person.
+    pub(crate) fn open_asks(&self) -> u32 {
+        let open = self.asks.iter().filter(|ask| ask.state == AskState::Open).count();
+        u32::try_from(open).unwrap_or(u32::MAX)
+    }
+}
+
+/// A row before and after a decision. A store repeats what `was` says in its statement, and counts the rows that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change<T> {
+    /// The row as it was read under the lock.
+    pub was: T,
+    /// The row as it is to be.
+    pub now: T,
+}
+
+/// Every row that a transaction changes, as whole rows; writes of several cards are merged into one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Writes {
+    /// Cards that are new.
+    pub new_cards: Vec<Card>,
+    /// Cards that change. Every decision that changes anything changes its card: its version grows.
+    pub cards: Vec<Change<Card>>,
+    /// Runs that are new.
+    pub new_runs: Vec<Run>,
+    /// Runs that change.
+    pub runs: Vec<Change<Run>>,
+    /// Turns that are new, with their words.
+    pub new_turns: Vec<Turn>,
+    /// Turns that change: only their state and run ever do.
+    pub turns: Vec<Change<TurnMark>>,
+    /// Asks that are new.
+    pub new_asks: Vec<Ask>,
+    /// Asks that change: never their question, choices or offer.
+    pub asks: Vec<Change<Ask>>,
+    /// Landings that are new.
+    pub new_landings: Vec<Landing>,
+    /// Landings that change.
+    pub landings: Vec<Change<Landing>>,
+    /// What the operation did, for its journal row, which the lock has inserted.
+    pub journal: Option<JournalEntry>,
+}
+
+impl Writes {
+    /// Says whether no row changes: the transaction is rolled back then, its journal row with it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.new_cards.is_empty() && self.cards.is_empty()
+    }
+
+    /// Adds the writes of another card.
+    pub fn merge(&mut self, other: Self) {
+        self.new_cards.extend(other.new_cards);
+        self.cards.extend(other.cards);
+        self.new_runs.extend(other.new_runs);
+        self.runs.extend(other.runs);
+        self.new_turns.extend(other.new_turns);
+        self.turns.extend(other.turns);
+        self.new_asks.extend(other.new_asks);
+        self.asks.extend(other.asks);
+        self.new_landings.extend(other.new_landings);
+        self.landings.extend(other.landings);
+        if other.journal.is_some() {
+            self.journal = other.journal;
+        }
+    }
+}
+
+/// A decision being made: a copy of the aggregate that rules change, from whose difference the writes follow. So no rule can
+/// forget to write a row, and none can forget the card's version or readiness.
+#[derive(Debug)]
+pub(crate) struct Draft<'a> {
+    before: Option<&'a Aggregate>,
+    pub(crate) now: Time,
+    pub(crate) card: Card,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) turns: Vec<TurnMark>,
+    pub(crate) asks: Vec<Ask>,
+    pub(crate) landings: Vec<Landing>,
+    said: Vec<Turn>,
+}
+
+/// A turn that a rule writes.
+pub(crate) struct Words {
+    pub(crate) id: TurnId,
+    pub(crate) author: Author,
+    pub(crate) body: String,
+    pub(crate) state: TurnState,
+    pub(crate) run: Option<RunId>,
+}
+
+impl<'a> Draft<'a> {
+    /// Begins a decision over a card that is there.
+    pub(crate) fn of(before: &'a Aggregate, now: Time) -> Self {
+        let Aggregate {
+            card,
+            runs,
+            turns,
+            asks,
+            landings,
+        } = before.clone();
+        Self {
+            before: Some(before),
+            now,
+            card,
+            runs,
+            turns,
+            asks,
+            landings,
+            said: Vec::new(),
+        }
+    }
+
+    /// Begins a card.
+    pub(crate) fn new_card(card: Card, now: Time) -> Self {
+        Self {
+            before: None,
+            now,
+            card,
+            runs: Vec::new(),
+            turns: Vec::new(),
+            asks: Vec::new(),
+            landings: Vec::new(),
+            said: Vec::new(),
+        }
+    }
+
+    /// Returns a turn as it was before the decision.
+    pub(crate) fn before_turn(&self, id: TurnId) -> Option<&TurnMark> {
+        self.before?.turns.iter().find(|turn| turn.id == id)
+    }
+
+    /// Puts a turn at the end of the card and returns its place.
+    pub(crate) fn say(&mut self, words: Words) -> TurnSeq {
+        self.card.last_seq = self.card.last_seq.next();
+        let turn = Turn {
+            id: words.id,
+            card: self.card.id,
+            seq: self.card.last_seq,
+            author: words.author,
+            body: words.body,
+            state: words.state,
+            run: words.run,
+            said_at: self.now,
+        };
+        self.turns.push(TurnMark::from(&turn));
+        self.said.push(turn);
+        self.card.last_seq
+    }
+
+    /// Returns a run of the card that may be changed.
+    pub(crate) fn run_mut(&mut self, id: RunId) -> Option<&mut Run> {
+        self.runs.iter_mut().find(|run| run.id == id)
+    }
+
+    /// Moves the turns that a run has taken to another state; those handed back belong to nobody.
+    pub(crate) fn move_leased(&mut self, run: RunId, to: TurnState) {
+        for turn in &mut self.turns {
+            if turn.state == TurnState::Leased && turn.run == Some(run) {
+                turn.state = to;
+                turn.run = if to == TurnState::Pending { None } else { Some(run) };
+            }
+        }
+    }
+
+    /// Withdraws the questions of a run that wait for a person.
+    pub(crate) fn withdraw_asks(&mut self, run: RunId) {
+        for ask in &mut self.asks {
+            if ask.run == run && ask.state == AskState::Open {
+                ask.state = AskState::Withdrawn;
+            }
+        }
+    }
+
+    /// Ends a run. Its process stays on the row until its end is proven.
+    pub(crate) fn end_run(&mut self, id: RunId, state: RunState) {
+        let now = self.now;
+        if let Some(run) = self.run_mut(id) {
+            run.state = state;
+            run.ended_at = Some(now);
+            run.again_at = None;
+        }
+    }
+
+    /// Ends the decision: stamps the card, computes what it is ready for, and returns every row that differs.
+    pub(crate) fn finish(mut self) -> Writes {
+        let mut writes = Writes::default();
+        let nothing = Aggregate {
+            card: self.card.clone(),
+            runs: Vec::new(),
+            turns: Vec::new(),
+            asks: Vec::new(),
+            landings: Vec::new(),
+        };
+        let before = self.before.unwrap_or(&nothing);
+        let said: Vec<TurnId> = self.said.iter().map(|turn| turn.id).collect();
+        (writes.new_runs, writes.runs) = difference(&before.runs, &self.runs, |run| run.id);
+        (_, writes.turns) = difference(&before.turns, &self.turns, |turn| turn.id);
+        (writes.new_asks, writes.asks) = difference(&before.asks, &self.asks, |ask| ask.id);
+        (writes.new_landings, writes.landings) =
+            difference(&before.landings, &self.landings, |landing| landing.id);
+        debug_assert!(
+            self.turns
+                .iter()
+                .all(|turn| said.contains(&turn.id) || before.turns.iter().any(|was| was.id == turn.id)),
+            "a new turn has words"
+        );
+        writes.new_turns = std::mem::take(&mut self.said);
+        let same = before.card == self.card
+            && writes.new_runs.is_empty()
+            && writes.runs.is_empty()
+            && writes.new_turns.is_empty()
+            && writes.turns.is_empty()
+            && writes.new_asks.is_empty()
+            && writes.asks.is_empty()
+            && writes.new_landings.is_empty()
+            && writes.landings.is_empty();
+        if self.before.is_some() && same {
+            return writes;
+        }
+        let was = self.before.map(|before| before.card.clone());
+        let card = self.into_card();
+        match was {
+            Some(was) => writes.cards.push(Change { was, now: card }),
+            None => writes.new_cards.push(card),
+        }
+        writes
+    }
+
+    /// Stamps the card.
+    fn into_card(self) -> Card {
+        let mut after = Aggregate {
+            card: self.card,
+            runs: self.runs,
+            turns: self.turns,
+            asks: self.asks,
+            landings: self.landings,
+        };
+        after.card.updated_at = self.now;
+        after.card.version += 1;
+        after.card.ready = crate::readiness(&after);
+        after.card
+    }
+}
+
+/// Returns the rows that are new and those that changed.
+fn difference<T: Clone + PartialEq, Id: PartialEq>(
+    before: &[T],
+    after: &[T],
+    id: impl Fn(&T) -> Id,
+) -> (Vec<T>, Vec<Change<T>>) {
+    let (mut new, mut changed) = (Vec::new(), Vec::new());
+    for now in after {
+        match before.iter().find(|was| id(was) == id(now)) {
+            None => new.push(now.clone()),
+            Some(was) if was != now => changed.push(Change {
+                was: was.clone(),
+                now: now.clone(),
+            }),
+            Some(_) => {}
+        }
+    }
+    (new, changed)
+}

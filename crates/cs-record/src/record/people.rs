@@ -1,0 +1,100 @@
+//! Acts of people.
+
+use async_trait::async_trait;
+use cs_model::{CardId, CodebaseId, MachineId, Person};
+
+use super::Record;
+use crate::rules::{self, MAX_CODEBASE_NAME_CHARS};
+use crate::store::{Facts, Registered, RowStore, Select};
+use crate::{
+    AcceptLanding, Aggregate, AnswerAsk, Ask, Codebase, Codebases, Landing, PeopleActs, RecordError, Refusal,
+    Send, SendTo, Sent,
+};
+
+#[async_trait]
+impl<S: RowStore> PeopleActs for Record<S> {
+    async fn send(&self, send: &Send) -> Result<Sent, RecordError> {
+        let (card, new) = match &send.to {
+            SendTo::NewCard { card, .. } => (*card, true),
+            SendTo::Card(card) => (*card, false),
+        };
+        let rule = |facts: &Facts| match facts.cards.first() {
+            Some(aggregate) => Ok(rules::send_existing(aggregate, send, facts.now)?),
+            None if new => Ok(rules::send_new(send, facts.now)?),
+            None => Err(no_card(card)),
+        };
+        self.decide_plain(&Select::Turn(card, send.turn), rule).await?
+    }
+
+    async fn answer_ask(&self, answer: &AnswerAsk) -> Result<Ask, RecordError> {
+        let rule = |facts: &Facts| {
+            let found = facts.cards.first().and_then(|card| {
+                let ask = card.asks.iter().find(|ask| ask.id == answer.ask)?;
+                Some((card, ask))
+            });
+            let (card, ask) = found.ok_or_else(|| RecordError::NotFound {
+                what: "question",
+                name: answer.ask.to_string(),
+            })?;
+            Ok(rules::answer_ask(card, ask, answer, facts.now)?)
+        };
+        self.decide_plain(&Select::Ask(answer.ask), rule).await?
+    }
+
+    async fn accept_landing(&self, accept: &AcceptLanding) -> Result<Landing, RecordError> {
+        let rule = |facts: &Facts| {
+            let card = the_card(facts, accept.card)?;
+            Ok(rules::accept_landing(card, accept, facts.now)?)
+        };
+        self.decide_plain(&Select::CardLanding(accept.card, accept.landing), rule)
+            .await?
+    }
+
+    async fn stop_card(&self, card: CardId, person: &Person) -> Result<bool, RecordError> {
+        let rule = |facts: &Facts| {
+            let card = the_card(facts, card)?;
+            Ok(rules::stop_card(card, person, facts.now))
+        };
+        self.decide_plain(&Select::Card(card), rule).await?
+    }
+}
+
+#[async_trait]
+impl<S: RowStore> Codebases for Record<S> {
+    async fn add_codebase(
+        &self,
+        id: CodebaseId,
+        name: &str,
+        machine: MachineId,
+    ) -> Result<Codebase, RecordError> {
+        let name = name.trim();
+        let chars = name.chars().count();
+        if chars == 0 || chars > MAX_CODEBASE_NAME_CHARS || name.chars().any(char::is_control) {
+            return Err(Refusal::BadCodebaseName { chars }.into());
+        }
+        match self.store.add_codebase(id, name, machine).await? {
+            Registered::Written(codebase) => Ok(codebase),
+            Registered::Taken(_) => Err(Refusal::NameTaken {
+                what: "codebase",
+                name: name.to_owned(),
+            }
+            .into()),
+        }
+    }
+
+    async fn codebases(&self) -> Result<Vec<Codebase>, RecordError> {
+        Ok(self.store.codebases().await?)
+    }
+}
+
+fn the_card(facts: &Facts, card: CardId) -> Result<&Aggregate, RecordError> {
+    facts.cards.first().ok_or_else(|| no_card(card))
+}
+
+/// The error for a card that the record does not hold.
+pub(super) fn no_card(card: CardId) -> RecordError {
+    RecordError::NotFound {
+        what: "card",
+        name: card.to_string(),
+    }
+}

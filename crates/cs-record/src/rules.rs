@@ -1,0 +1,56 @@
+//! The operations of the record as pure functions: an aggregate, a command and the time go in, rows and a result come out.
+//!
+//! None of them knows a store. Ids come from an [`IdSource`](cs_model::IdSource), the time is the record's. What holds after
+//! each of them:
+//!
+//! * A card has one owner run for its whole life; each take gives it the next epoch, and at most one attempt of it is live.
+//! * A turn is pending, or leased to the run whose attempt is to answer it, or settled. An accepted settlement settles what
+//!   was leased, a final failure and a stop hand it back; so no turn is lost, and none is answered twice.
+//! * An answer is news to the attempt whose claim found it (`given`), and stays news to the next one until an attempt settles.
+//! * What a card is ready for is computed after every decision and stored with it.
+
+mod answer;
+mod answer_ask;
+mod give_up;
+mod interrupt;
+mod landing;
+mod process;
+mod send;
+mod stop;
+mod take;
+mod take_landing;
+
+pub use answer::answer;
+pub use answer_ask::answer_ask;
+pub use give_up::give_up;
+pub use interrupt::interrupt;
+pub use landing::{accept_landing, release_landing, settle_landing};
+pub use process::{clear_process, record_process};
+pub use send::{send_existing, send_new};
+pub use stop::stop_card;
+pub use take::{Taker, take};
+pub use take_landing::take_landing;
+
+use crate::Refusal;
+
+/// How long a turn or an answer may be.
+pub const MAX_TURN_BYTES: usize = 1 << 20;
+/// How long a title may be.
+pub const MAX_TITLE_CHARS: usize = 200;
+/// How long the name of a codebase may be.
+pub const MAX_CODEBASE_NAME_CHARS: usize = 100;
+
+/// Checks the words of a person.
+fn check_body(what: &'static str, body: &str) -> Result<(), Refusal> {
+    if body.trim().is_empty() {
+        return Err(Refusal::EmptyTurn);
+    }
+    if body.len() > MAX_TURN_BYTES {
+        return Err(Refusal::TooLong {
+            what,
+            bytes: body.len(),
+            limit_bytes: MAX_TURN_BYTES,
+        });
+    }
+    Ok(())
+}

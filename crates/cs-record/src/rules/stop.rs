@@ -1,0 +1,60 @@
+//! A person stops a card.
+
+use cs_model::{AskState, CardState, Ending, LandingState, Person, RunId, RunState, Time, TurnState};
+
+use crate::aggregate::Draft;
+use crate::{Aggregate, Writes};
+
+/// Ends the live runs of a card at once, hands back the turns that they hold, withdraws their questions and refuses a landing
+/// that no machine has begun. Processes stay on the rows until their end is proven. Says whether anything was live or pending.
+///
+/// A landing that is running goes on: its base may have moved already. A failed, landed or closed card stays as it is.
+#[must_use]
+pub fn stop_card(aggregate: &Aggregate, person: &Person, now: Time) -> (Writes, bool) {
+    match aggregate.card.state {
+        CardState::Open => {}
+        CardState::Failed | CardState::Stopped | CardState::Landed | CardState::Closed => {
+            return (Writes::default(), false);
+        }
+    }
+    let mut draft = Draft::of(aggregate, now);
+    let goes_on: Vec<RunId> = draft
+        .runs
+        .iter()
+        .filter(|run| run.state.is_live() || run.again_at.is_some())
+        .map(|run| run.id)
+        .collect();
+    let anything = !goes_on.is_empty() || !draft.turns.is_empty() || aggregate.live_landing().is_some();
+    for run in goes_on {
+        draft.end_run(run, RunState::Ended(Ending::Stopped));
+        draft.move_leased(run, TurnState::Pending);
+        draft.withdraw_asks(run);
+    }
+    refuse_landing(&mut draft);
+    draft.card.state = CardState::Stopped;
+    draft.card.reason = Some(format!("stopped by {person}"));
+    (draft.finish(), anything)
+}
+
+/// Refuses the landing that no machine has begun, and withdraws its offer.
+fn refuse_landing(draft: &mut Draft<'_>) {
+    let now = draft.now;
+    let accepted = draft
+        .landings
+        .iter_mut()
+        .find(|landing| landing.state == LandingState::Accepted);
+    let Some(landing) = accepted else {
+        return;
+    };
+    landing.state = LandingState::Refused;
+    landing.result = Some("stopped".to_owned());
+    landing.ended_at = Some(now);
+    let offer = landing.ask;
+    for ask in draft
+        .asks
+        .iter_mut()
+        .filter(|ask| Some(ask.id) == offer && ask.state == AskState::Accepted)
+    {
+        ask.state = AskState::Withdrawn;
+    }
+}
