@@ -23,6 +23,8 @@ pub struct Card {
     pub person: Person,
     /// The codebase that its owner works on.
     pub codebase: Option<CodebaseId>,
+    /// The branch of that codebase that its work starts from and lands on, without `refs/heads/`; 1 to 200 bytes.
+    pub base: Option<String>,
     /// The route that runs its owner.
     pub agent: AgentName,
     /// Its owner's run, from the first take on; there is one for the card's whole life.

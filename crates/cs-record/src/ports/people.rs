@@ -31,6 +31,8 @@ pub enum SendTo {
         title: String,
         /// The codebase that its owner works on.
         codebase: Option<CodebaseId>,
+        /// The branch of that codebase that its work starts from and lands on, without `refs/heads/`; at most 200 bytes.
+        base: Option<String>,
         /// The route that runs its owner.
         agent: AgentName,
     },
