@@ -1,44 +1,12 @@
 use std::fmt;
-use std::str::FromStr;
+
+use cs_model::FailureClass;
 
 /// Which harness an agent is driven by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HarnessKind {
     /// Any command line.
     Command,
-}
-
-/// Why an attempt failed, as far as the retry policy cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FailureClass {
-    /// The agent's own doing.
-    Agent,
-    /// Nothing says whose doing it was.
-    Unknown,
-    /// The work did not pass its verification.
-    Verify,
-    /// The work does not merge.
-    Conflict,
-    /// The conversation no longer fits the model.
-    ContextOverflow,
-    /// The provider asks to come back later.
-    RateLimit,
-    /// The provider is overloaded.
-    Overloaded,
-    /// The network, the provider or this machine.
-    Infrastructure,
-    /// This machine has no room.
-    Capacity,
-    /// The account has no money.
-    Credit,
-    /// The account's key or login is not accepted.
-    Authentication,
-    /// The attempt was cut short from outside.
-    Interrupted,
-    /// The request can never work as it is.
-    InvalidRequest,
-    /// A person ended it.
-    Cancelled,
 }
 
 /// What exactly happened, in our own words: it holds nothing that the agent or the operating system said, and no path.
@@ -56,14 +24,6 @@ pub enum FailureCause {
     HalfLine,
     /// The program exited with zero and gave no `final` message.
     NoFinal,
-}
-
-/// A stored failure class that this version does not know.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a failure class")]
-pub struct UnknownFailureClass {
-    /// The word as it was stored.
-    pub text: String,
 }
 
 /// Renders the sentence about a failure that everybody may read: no path, no secret, no word of the agent.
@@ -100,66 +60,9 @@ impl HarnessKind {
     }
 }
 
-impl FailureClass {
-    /// Every class, in the order of the policy's table.
-    pub const ALL: [Self; 14] = [
-        Self::Agent,
-        Self::Unknown,
-        Self::Verify,
-        Self::Conflict,
-        Self::ContextOverflow,
-        Self::RateLimit,
-        Self::Overloaded,
-        Self::Infrastructure,
-        Self::Capacity,
-        Self::Credit,
-        Self::Authentication,
-        Self::Interrupted,
-        Self::InvalidRequest,
-        Self::Cancelled,
-    ];
-
-    /// The class's word in stores and files; read back by [`FromStr`].
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Unknown => "unknown",
-            Self::Verify => "verify",
-            Self::Conflict => "conflict",
-            Self::ContextOverflow => "context_overflow",
-            Self::RateLimit => "rate_limit",
-            Self::Overloaded => "overloaded",
-            Self::Infrastructure => "infrastructure",
-            Self::Capacity => "capacity",
-            Self::Credit => "credit",
-            Self::Authentication => "authentication",
-            Self::Interrupted => "interrupted",
-            Self::InvalidRequest => "invalid_request",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
 impl fmt::Display for HarnessKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for FailureClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for FailureClass {
-    type Err = UnknownFailureClass;
-
-    fn from_str(text: &str) -> Result<Self, UnknownFailureClass> {
-        let known = Self::ALL.into_iter().find(|class| class.as_str() == text);
-        known.ok_or_else(|| UnknownFailureClass {
-            text: text.to_owned(),
-        })
     }
 }
 
@@ -181,18 +84,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_class_is_read_as_it_is_written() {
-        for class in FailureClass::ALL {
-            assert_eq!(class.as_str().parse(), Ok(class));
-        }
-        assert!("Agent".parse::<FailureClass>().is_err());
-    }
-
-    #[test]
     fn public_reasons_as_people_read_them() {
         let table: String = FailureClass::ALL
-            .into_iter()
-            .map(|class| format!("{class}: {}\n", public_reason(HarnessKind::Command, class)))
+            .iter()
+            .map(|class| format!("{class}: {}\n", public_reason(HarnessKind::Command, *class)))
             .collect();
         insta::assert_snapshot!(table, @r"
         agent: the agent's command ended with an error

@@ -41,7 +41,7 @@ mod text;
 pub use adapter::{Harness, adapter};
 pub use agent::{AgentConfig, AgentConfigError, CommandMode};
 pub use event::{Event, UsageTotals};
-pub use failure::{FailureCause, FailureClass, HarnessKind, UnknownFailureClass, public_reason};
+pub use failure::{FailureCause, HarnessKind, public_reason};
 pub use launch::{GivenAnswer, LaunchSpec, PrivateFile, RunFacts, Wake};
 pub use outcome::{Outcome, ProcessEnd, TaskEnd};
 pub use record::{RECORD_MAX_BYTES, Record, RecordEnd, RecordSplitter, RecordStart};

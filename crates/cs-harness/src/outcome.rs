@@ -1,4 +1,6 @@
-use crate::{FailureCause, FailureClass, HarnessKind, Offer, Question, Seen, public_reason};
+use cs_model::FailureClass;
+
+use crate::{FailureCause, HarnessKind, Offer, Question, Seen, public_reason};
 
 /// How an attempt ended: its process and its task are two different things.
 #[derive(Debug, Clone, PartialEq, Eq)]

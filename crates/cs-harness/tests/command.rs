@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use cs_harness::{
-    AgentConfig, CommandMode, Event, FailureCause, FailureClass, GivenAnswer, Harness, ProcessEnd,
-    RecordSplitter, RunFacts, Seen, TaskEnd, UsageTotals, Wake, adapter,
+    AgentConfig, CommandMode, Event, FailureCause, GivenAnswer, Harness, ProcessEnd, RecordSplitter,
+    RunFacts, Seen, TaskEnd, UsageTotals, Wake, adapter,
 };
+use cs_model::FailureClass;
 use proptest::prelude::*;
 
 fn harness(mode: CommandMode) -> Arc<dyn Harness> {

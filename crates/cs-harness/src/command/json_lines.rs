@@ -1,8 +1,10 @@
+use cs_model::FailureClass;
+
 use super::message::{parse_message, start_line};
 use super::{launch_spec, text_events};
 use crate::{
-    Event, FailureCause, FailureClass, Harness, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record,
-    RecordEnd, RecordStart, RunFacts, Seen, TaskEnd,
+    Event, FailureCause, Harness, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record, RecordEnd,
+    RecordStart, RunFacts, Seen, TaskEnd,
 };
 
 /// A command that speaks one JSON object per line.

@@ -1,7 +1,9 @@
+use cs_model::FailureClass;
+
 use super::{launch_spec, text_events};
 use crate::{
-    Event, FailureCause, FailureClass, Harness, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record,
-    RunFacts, Seen, TaskEnd,
+    Event, FailureCause, Harness, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record, RunFacts, Seen,
+    TaskEnd,
 };
 
 /// A command that reads its prompt and prints its answer.
