@@ -50,13 +50,14 @@ pub fn send_existing(aggregate: &Aggregate, send: &Send, now: Time) -> Result<(W
 /// # Errors
 /// Refused for a bad text or title.
 pub fn send_new(send: &Send, now: Time) -> Result<(Writes, Sent), Refusal> {
-    let (card, title, codebase, agent) = match &send.to {
+    let (card, title, codebase, base, agent) = match &send.to {
         SendTo::NewCard {
             card,
             title,
             codebase,
+            base,
             agent,
-        } => (*card, title.trim(), *codebase, agent.clone()),
+        } => (*card, title.trim(), *codebase, base.clone(), agent.clone()),
         SendTo::Card(card) => {
             return Err(Refusal::NoSuchCard { card: card.short() });
         }
@@ -70,6 +71,7 @@ pub fn send_new(send: &Send, now: Time) -> Result<(Writes, Sent), Refusal> {
         reason: None,
         person: send.person.clone(),
         codebase,
+        base,
         agent,
         owner: None,
         machine: None,
