@@ -1,1 +1,134 @@
-//! cs-worktree
+//! One git working tree per card: clone, salvage and landing, without touching the user's own.
+//!
+//! A tree is a clone with its own `.git`, from a bare store that only this crate writes. What an agent configures or
+//! breaks in its `.git` reaches nobody else: the tree is read with *our* git directory, *its* files and a temporary index,
+//! so that none of its hooks, filters and settings runs. In the user's repository this crate writes objects,
+//! `refs/heads/cs/*`, `refs/cs-panel/*`, and the base branch at a landing; never the index or the files, except for a
+//! landing on a branch that is checked out, which `git merge --ff-only` carries out after a preflight.
+//!
+//! The life of a card: [`Repository::inspect`], [`Worktrees::prepare_tree`], after each attempt [`Worktrees::collect`]
+//! and on any doubtful ending [`Worktrees::salvage`]; then [`Worktrees::plan_landing`] and [`Worktrees::execute_move`]
+//! (with the [`Move`] journaled in between, so that [`Worktrees::recover_move`] can finish or undo it after a crash);
+//! at the end [`Worktrees::discard`].
+//!
+//! It must never know the record, runs, prompts or harnesses, and it reads neither the process environment nor a clock.
+//! Limits: 120 s for a git call (10 min for a landing's merge), 64 MiB of its output, 20,000 files, 50 MiB per file and
+//! 1 GiB in all for a salvage.
+//!
+//! Fit for an agent that is careless; one that is hostile and runs under the same user can write to the store.
+
+mod busy;
+mod collect;
+mod diff;
+mod discard;
+mod disk;
+mod error;
+mod keys;
+mod landing;
+mod locks;
+mod parse;
+mod path;
+mod procs;
+mod repository;
+mod runner;
+mod salvage;
+mod special;
+mod status;
+mod store;
+mod tree;
+mod walk;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use busy::BusyWith;
+pub use collect::{Collected, UserBranch};
+pub use diff::CommitSummary;
+pub use discard::{DiscardProof, Emptied};
+pub use error::{ErrorClass, GitError, WorktreeError};
+pub use keys::{BranchName, CardKey, CodebaseKey, InvalidName, KEY_MAX_BYTES, LandingKey, Oid, RunKey};
+pub use landing::{How, LandingPlan, LandingSpec, Move, MoveOutcome, MoveRecovery, Refusal};
+pub use path::{InvalidPath, RepoPath};
+pub use repository::{Inspection, Repository};
+pub use runner::{GIT_NEEDED, Git, GitSetup, Identity};
+pub use salvage::{Completeness, Salvage};
+pub use special::Special;
+pub use status::{EntryKind, StatusEntry, TreeStatus};
+pub use tree::{Attachment, PersonCommits, Prepared, Tree, TreeSpec};
+
+use locks::{CodebaseLock, CodebaseLocks};
+use store::Store;
+
+/// All stores and trees below one state directory. Cheap to clone; all clones share their locks.
+#[derive(Debug, Clone)]
+pub struct Worktrees {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    root: PathBuf,
+    git: Git,
+    locks: CodebaseLocks,
+}
+
+impl Worktrees {
+    /// Works below `root`, an absolute path: `repos/` for the stores, `cards/` for the trees, `trash/` for removed ones,
+    /// all on one file system. The directories are made when they are needed.
+    #[must_use]
+    pub fn new(root: PathBuf, git: Git) -> Self {
+        let inner = Inner {
+            root,
+            git,
+            locks: CodebaseLocks::default(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The git program in use.
+    #[must_use]
+    pub fn git(&self) -> &Git {
+        &self.inner.git
+    }
+
+    /// Makes the store of a codebase if it is missing, and fetches the user's branches into it.
+    ///
+    /// Idempotent and safe beside other tasks and processes; a crash leaves no half store.
+    ///
+    /// # Errors
+    /// [`WorktreeError::CodebaseBusy`], or git or the disk failed.
+    pub async fn ensure_store(
+        &self,
+        codebase: &CodebaseKey,
+        repository: &Repository,
+    ) -> Result<(), WorktreeError> {
+        let _lock = self.lock(codebase).await?;
+        self.store(codebase).refresh(repository).await
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.inner.root
+    }
+
+    fn codebase_dir(&self, codebase: &CodebaseKey) -> PathBuf {
+        self.inner.root.join("repos").join(codebase.as_str())
+    }
+
+    pub(crate) fn store(&self, codebase: &CodebaseKey) -> Store {
+        let dir = self.codebase_dir(codebase);
+        Store {
+            git: self.inner.git.clone(),
+            temp: dir.join("tmp"),
+            dir: dir.join("store.git"),
+        }
+    }
+
+    pub(crate) async fn lock(&self, codebase: &CodebaseKey) -> Result<CodebaseLock, WorktreeError> {
+        self.inner
+            .locks
+            .take(codebase, &self.codebase_dir(codebase))
+            .await
+    }
+}

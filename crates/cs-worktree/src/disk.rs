@@ -1,0 +1,30 @@
+//! Small files, written whole or not at all.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::error::WorktreeError;
+
+/// Replaces a file: the new content is on disk before it gets the name.
+pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WorktreeError> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    let write = || {
+        fs::create_dir_all(dir)?;
+        let mut file = tempfile::Builder::new().prefix(".tmp-").tempfile_in(dir)?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(WorktreeError::io("write", path))
+}
+
+/// Replaces a file with the JSON of a value.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), WorktreeError> {
+    let json = serde_json::to_vec_pretty(value)
+        .map_err(|error| WorktreeError::io("write", path)(std::io::Error::other(error)))?;
+    write_atomically(path, &json)
+}

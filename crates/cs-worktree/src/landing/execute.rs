@@ -1,0 +1,150 @@
+//! The move of the base.
+
+use std::time::Duration;
+
+use super::preflight::{self, Place};
+use super::{How, Move, MoveOutcome, Refusal};
+use crate::Worktrees;
+use crate::busy::BusyWith;
+use crate::collect;
+use crate::error::{GitError, WorktreeError};
+use crate::keys::{BranchName, Oid};
+use crate::repository::Repository;
+use crate::runner::Git;
+use crate::store::{self, RefChange, RefMove, Store};
+
+/// A checkout of many large files, perhaps through the user's filters, takes its time.
+const MERGE_LIMIT: Duration = Duration::from_secs(600);
+
+/// How the base stands to a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It contains the merge commit.
+    Done,
+    /// It is where the plan found it.
+    Before,
+    /// It is elsewhere, or gone.
+    Elsewhere,
+}
+
+impl Worktrees {
+    /// Moves the base as planned. The caller has journaled the move before, and calls [`Worktrees::recover_move`] if it
+    /// dies or gets an error in between.
+    ///
+    /// Everything is looked at again first. Repeated after success it says [`MoveOutcome::Moved`]. In a working tree no file
+    /// with uncommitted changes and no untracked or ignored file is overwritten, and nothing is stashed.
+    ///
+    /// # Errors
+    /// [`WorktreeError::CodebaseBusy`], or git failed: then the state is told by [`Worktrees::recover_move`].
+    pub async fn execute_move(&self, landing: &Move) -> Result<MoveOutcome, WorktreeError> {
+        let _lock = self.lock(&landing.codebase).await?;
+        let store = self.store(&landing.codebase);
+        match standing(self.git(), &landing.repository, landing).await? {
+            Standing::Done => return Ok(MoveOutcome::Moved),
+            Standing::Elsewhere => return Ok(MoveOutcome::BaseMoved),
+            Standing::Before => {}
+        }
+        match preflight::way(self.git(), &landing.repository, &landing.base_branch).await? {
+            Err(refusal) => return Ok(MoveOutcome::Refused(refusal)),
+            Ok(how) if how != landing.how => return Ok(MoveOutcome::BaseMoved),
+            Ok(_) => {}
+        }
+        let name = store::land_ref(&landing.landing);
+        collect::fetch_into(
+            self.git(),
+            &landing.repository,
+            &store,
+            &format!("+{name}:{name}"),
+        )
+        .await?;
+        match &landing.how {
+            How::NotCheckedOut => set_base(self.git(), landing).await,
+            How::CheckedOut { worktree, git_dir } => {
+                fast_forward(&store, landing, Place { worktree, git_dir }).await
+            }
+        }
+    }
+}
+
+pub(super) async fn standing(
+    git: &Git,
+    repository: &Repository,
+    landing: &Move,
+) -> Result<Standing, WorktreeError> {
+    let Some(tip) = repository.branch_tip(git, &landing.base_branch).await? else {
+        return Ok(Standing::Elsewhere);
+    };
+    if tip == landing.old {
+        return Ok(Standing::Before);
+    }
+    let done = tip == landing.new || contains(git, repository, &landing.base_branch, &landing.new).await?;
+    Ok(if done { Standing::Done } else { Standing::Elsewhere })
+}
+
+async fn contains(
+    git: &Git,
+    repository: &Repository,
+    base: &BranchName,
+    commit: &Oid,
+) -> Result<bool, WorktreeError> {
+    let call = repository.call("merge-base");
+    let call = call.args(["merge-base", "--is-ancestor", commit.as_str(), &base.full_ref()]);
+    // A commit that is not in the repository at all is in none of its branches.
+    Ok(git.run(call).await?.code == 0)
+}
+
+async fn set_base(git: &Git, landing: &Move) -> Result<MoveOutcome, WorktreeError> {
+    let change = RefChange {
+        new: &landing.new,
+        old: Some(&landing.old),
+        note: "cs-panel: land",
+    };
+    let call = landing.repository.call("update-ref");
+    match store::move_ref(git, call, &landing.base_branch.full_ref(), change).await {
+        Ok(RefMove::Moved) => Ok(MoveOutcome::Moved),
+        Ok(RefMove::Stale) => Ok(MoveOutcome::BaseMoved),
+        Err(WorktreeError::Git(GitError::Locked { .. })) => {
+            Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn fast_forward(store: &Store, landing: &Move, place: Place<'_>) -> Result<MoveOutcome, WorktreeError> {
+    if let Some(refusal) = preflight::overlap(store, landing, place).await? {
+        return Ok(MoveOutcome::Refused(refusal));
+    }
+    let merge = place.call("merge").fails_on_locks().limit(MERGE_LIMIT);
+    let merge = merge.args([
+        "merge",
+        "--quiet",
+        "--ff-only",
+        "--no-squash",
+        "--no-overwrite-ignore",
+        "--no-stat",
+    ]);
+    let merge = merge.args([
+        "--no-autostash",
+        "--no-verify",
+        "--no-verify-signatures",
+        "--no-gpg-sign",
+    ]);
+    let answer = store.git.run(merge.arg(landing.new.as_str())).await?;
+    if standing(&store.git, &landing.repository, landing).await? == Standing::Done {
+        return Ok(MoveOutcome::Moved);
+    }
+    // Git ended by itself and refused: it had checked everything before it wrote the first file.
+    let error = answer.into_error("merge");
+    tracing::warn!(%error, "git refused to fast-forward the base");
+    if matches!(error, GitError::Locked { .. }) {
+        return Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)));
+    }
+    if standing(&store.git, &landing.repository, landing).await? == Standing::Elsewhere {
+        return Ok(MoveOutcome::BaseMoved);
+    }
+    Ok(MoveOutcome::Refused(
+        preflight::overlap(store, landing, place)
+            .await?
+            .unwrap_or(Refusal::ByGit),
+    ))
+}

@@ -1,0 +1,86 @@
+//! After a crash: did the move happen, and what did a half one leave?
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::execute::{Standing, standing};
+use super::preflight::Place;
+use super::{How, Move, MoveRecovery, rollback};
+use crate::Worktrees;
+use crate::error::WorktreeError;
+use crate::procs;
+use crate::repository;
+use crate::store::Store;
+
+/// How often, and after which pause, a git that still lives is looked for again: 15 s in all.
+const LOOKS: u32 = 150;
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Worktrees {
+    /// Finds out what became of a journaled move whose result is not known, and undoes a half one.
+    ///
+    /// A file that the move changes is put back if it holds the old content, the new, the beginning of the new, or is
+    /// missing; any other content is somebody's edit and stays. The `index.lock` of our dead git is removed, with a copy
+    /// kept in our state directory. Files that the move does not change are not touched. Idempotent.
+    ///
+    /// # Errors
+    /// [`WorktreeError::CodebaseBusy`], or git or the disk failed: ask again.
+    pub async fn recover_move(&self, landing: &Move) -> Result<MoveRecovery, WorktreeError> {
+        let _lock = self.lock(&landing.codebase).await?;
+        let store = self.store(&landing.codebase);
+        let place = match &landing.how {
+            How::NotCheckedOut => None,
+            How::CheckedOut { worktree, git_dir } => Some(Place { worktree, git_dir }),
+        };
+        let nobody = match place {
+            Some(place) => wait_for_nobody(place).await,
+            None => true,
+        };
+        let standing = standing(self.git(), &landing.repository, landing).await?;
+        let Some(place) = place.filter(|place| place.worktree.is_dir()) else {
+            let done = standing == Standing::Done;
+            return Ok(if done {
+                MoveRecovery::Done
+            } else {
+                MoveRecovery::NotMoved
+            });
+        };
+        match standing {
+            Standing::Done => Ok(MoveRecovery::Done),
+            Standing::Before | Standing::Elsewhere if !nobody => Ok(MoveRecovery::Busy),
+            Standing::Before if still_checked_out(&store, landing, place).await? => {
+                rollback::roll_back(&store, landing, place).await
+            }
+            // The user has gone on; whatever is there now is theirs.
+            Standing::Before | Standing::Elsewhere => rollback::report(&store, landing, place).await,
+        }
+    }
+}
+
+/// Waits until no git works in the tree. Where the system does not tell, the tree counts as in use while it is locked.
+async fn wait_for_nobody(place: Place<'_>) -> bool {
+    let lock = place.git_dir.join("index.lock");
+    for _ in 0..LOOKS {
+        match procs::git_in(&[place.worktree, place.git_dir]) {
+            procs::Users::None => return true,
+            procs::Users::Unknown if !lock_is_there(&lock) => return true,
+            procs::Users::Some | procs::Users::Unknown => tokio::time::sleep(PAUSE).await,
+        }
+    }
+    false
+}
+
+fn lock_is_there(lock: &Path) -> bool {
+    lock.symlink_metadata().is_ok()
+}
+
+async fn still_checked_out(store: &Store, landing: &Move, place: Place<'_>) -> Result<bool, WorktreeError> {
+    let head = place
+        .call("symbolic-ref")
+        .args(["symbolic-ref", "--quiet", "HEAD"]);
+    let head = store.git.run(head).await?;
+    let on_base = head.stdout == format!("{}\n", landing.base_branch.full_ref()).into_bytes();
+    let known = repository::commit_of(&store.git, place.call("rev-parse"), landing.new.as_str()).await?;
+    // Without the merge commit in the user's repository no merge can have begun.
+    Ok(on_base && known.is_some())
+}

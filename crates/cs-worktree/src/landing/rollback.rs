@@ -1,0 +1,269 @@
+//! Undoing a half fast-forward, file by file.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use super::preflight::{self, Place};
+use super::{Move, MoveRecovery};
+use crate::error::WorktreeError;
+use crate::parse::{self, GITLINK, RawChange};
+use crate::path::RepoPath;
+use crate::store::Store;
+
+/// What a changed path holds on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnDisk {
+    /// What it held before the move.
+    Old,
+    /// Something that the move wrote, or nothing although it held something.
+    Ours,
+    /// Something else.
+    Foreign,
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Old,
+    New,
+}
+
+/// Puts everything back that the move wrote.
+pub(super) async fn roll_back(
+    store: &Store,
+    landing: &Move,
+    place: Place<'_>,
+) -> Result<MoveRecovery, WorktreeError> {
+    let changes = preflight::changes(store, landing).await?;
+    let (mut ours, mut foreign) = classify(store, landing, place, &changes).await?;
+    let staged = staged(store, landing, place, &changes).await?;
+    let unlocked = remove_lock(store, landing, place)?;
+    if ours.is_empty() && !staged {
+        return Ok(if unlocked {
+            MoveRecovery::RolledBack
+        } else {
+            MoveRecovery::NotMoved
+        });
+    }
+    for change in ours.iter().filter(|c| c.is_added()) {
+        remove_added(place.worktree, &change.path)?;
+    }
+    ours.retain(|c| !c.is_added());
+    // What stands in the way now is not the move's.
+    let blocked = |change: &RawChange| is_blocked(place.worktree, &change.path);
+    foreign.extend(ours.iter().filter(|c| blocked(c)).map(|c| c.path.clone()));
+    ours.retain(|c| !blocked(c));
+    let reset = place
+        .call("update-index")
+        .args(["update-index", "-z", "--index-info"]);
+    store.git.ok(reset.stdin(index_info(&changes, Side::Old))).await?;
+    let names: Vec<u8> = ours
+        .iter()
+        .flat_map(|c| [c.path.as_bytes(), b"\0"].concat())
+        .collect();
+    if !names.is_empty() {
+        let restore =
+            place
+                .call("checkout-index")
+                .args(["checkout-index", "-f", "-u", "-q", "-z", "--stdin"]);
+        store.git.ok(restore.stdin(names)).await?;
+    }
+    let refresh = place
+        .call("update-index")
+        .args(["update-index", "-q", "--refresh"]);
+    store.git.run(refresh).await?;
+    if foreign.is_empty() {
+        return Ok(MoveRecovery::RolledBack);
+    }
+    foreign.sort();
+    Ok(MoveRecovery::ForeignEdits { files: foreign })
+}
+
+/// Names the files that still hold what the move wrote, without touching any.
+pub(super) async fn report(
+    store: &Store,
+    landing: &Move,
+    place: Place<'_>,
+) -> Result<MoveRecovery, WorktreeError> {
+    if crate::repository::commit_of(&store.git, place.call("rev-parse"), landing.new.as_str())
+        .await?
+        .is_none()
+    {
+        return Ok(MoveRecovery::NotMoved);
+    }
+    let changes = preflight::changes(store, landing).await?;
+    let (ours, _) = classify(store, landing, place, &changes).await?;
+    let files: Vec<RepoPath> = ours.into_iter().map(|c| c.path).collect();
+    Ok(if files.is_empty() {
+        MoveRecovery::NotMoved
+    } else {
+        MoveRecovery::ForeignEdits { files }
+    })
+}
+
+async fn classify(
+    store: &Store,
+    landing: &Move,
+    place: Place<'_>,
+    changes: &[RawChange],
+) -> Result<(Vec<RawChange>, Vec<RepoPath>), WorktreeError> {
+    let not_old = differing(store, place, changes, Side::Old).await?;
+    let not_new = differing(store, place, changes, Side::New).await?;
+    let mut ours = Vec::new();
+    let mut foreign = Vec::new();
+    for change in changes
+        .iter()
+        .filter(|c| c.old_mode != GITLINK && c.new_mode != GITLINK)
+    {
+        let on_disk = match change.path.below(place.worktree).symlink_metadata() {
+            Err(_) if change.is_added() => OnDisk::Old,
+            Err(_) => OnDisk::Ours,
+            // A directory of its own instead of the file: its files are judged one by one.
+            Ok(meta) if meta.is_dir() && change.is_added() => OnDisk::Old,
+            Ok(meta) if meta.is_dir() => OnDisk::Ours,
+            Ok(_) if !change.is_added() && !not_old.contains(&change.path) => OnDisk::Old,
+            Ok(_) if !change.is_deleted() && !not_new.contains(&change.path) => OnDisk::Ours,
+            Ok(_) if is_beginning(store, landing, place, change).await? => OnDisk::Ours,
+            Ok(_) => OnDisk::Foreign,
+        };
+        match on_disk {
+            OnDisk::Old => {}
+            OnDisk::Ours => ours.push(change.clone()),
+            OnDisk::Foreign => foreign.push(change.path.clone()),
+        }
+    }
+    Ok((ours, foreign))
+}
+
+/// The changed paths whose file is not what it is on one side of the move, by a small index that holds only them.
+async fn differing(
+    store: &Store,
+    place: Place<'_>,
+    changes: &[RawChange],
+    side: Side,
+) -> Result<BTreeSet<RepoPath>, WorktreeError> {
+    let temp = store.temp_dir()?;
+    let index = temp.path().join("index");
+    let call = |op| place.call(op).index(&index);
+    let fill = call("update-index").args(["update-index", "-z", "--index-info"]);
+    store.git.ok(fill.stdin(index_info(changes, side))).await?;
+    // Its exit code only says whether something differs.
+    store
+        .git
+        .run(call("update-index").args(["update-index", "-q", "--refresh"]))
+        .await?;
+    let diff = call("diff-files").args(["diff-files", "--raw", "-z", "--no-renames", "--no-ext-diff"]);
+    let diff = parse::raw_diff("diff-files", &store.git.ok(diff.arg("--no-textconv")).await?)?;
+    Ok(diff.into_iter().map(|change| change.path).collect())
+}
+
+/// Input of `update-index --index-info`; what is not on that side is removed.
+fn index_info(changes: &[RawChange], side: Side) -> Vec<u8> {
+    let mut info = Vec::new();
+    // Removals first: a file may stand where the other side has a directory.
+    for removals in [true, false] {
+        for change in changes {
+            let (mode, oid) = match side {
+                Side::Old => (change.old_mode, &change.old),
+                Side::New => (change.new_mode, &change.new),
+            };
+            if (mode == 0) == removals {
+                info.extend(format!("{mode:o} {oid}\t").into_bytes());
+                info.extend(change.path.as_bytes());
+                info.push(0);
+            }
+        }
+    }
+    info
+}
+
+/// Whether the file on disk is a beginning of what the move was writing: git was killed in the middle of it.
+async fn is_beginning(
+    store: &Store,
+    landing: &Move,
+    place: Place<'_>,
+    change: &RawChange,
+) -> Result<bool, WorktreeError> {
+    let file = change.path.below(place.worktree);
+    let Ok(meta) = file.symlink_metadata() else {
+        return Ok(false);
+    };
+    if !meta.is_file() || change.is_deleted() {
+        return Ok(false);
+    }
+    if meta.len() == 0 {
+        return Ok(true);
+    }
+    let mut name = std::ffi::OsString::from(format!("{}:", landing.new));
+    name.push(change.path.below(Path::new("")));
+    let show = place.call("cat-file").args(["cat-file", "--filters"]).arg(name);
+    let answer = store.git.run(show).await?;
+    let mut there = Vec::new();
+    let limit = answer.stdout.len() as u64 + 1;
+    let read = File::open(&file).and_then(|f| f.take(limit).read_to_end(&mut there));
+    read.map_err(WorktreeError::io("read", &file))?;
+    Ok(answer.code == 0 && answer.stdout.starts_with(&there))
+}
+
+/// Whether the real index has anything of the move.
+async fn staged(
+    store: &Store,
+    landing: &Move,
+    place: Place<'_>,
+    changes: &[RawChange],
+) -> Result<bool, WorktreeError> {
+    let diff = place.call("diff-index").reads_only();
+    let diff = diff.args([
+        "diff-index",
+        "--cached",
+        "--raw",
+        "-z",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+    ]);
+    let out = store.git.ok(diff.arg(landing.old.as_str())).await?;
+    let staged: BTreeSet<RepoPath> = parse::raw_diff("diff-index", &out)?
+        .into_iter()
+        .map(|change| change.path)
+        .collect();
+    Ok(changes.iter().any(|change| staged.contains(&change.path)))
+}
+
+/// Removes the `index.lock` of our dead git. There was none when the move was planned, and no git lives there now.
+fn remove_lock(store: &Store, landing: &Move, place: Place<'_>) -> Result<bool, WorktreeError> {
+    let lock = place.git_dir.join("index.lock");
+    if lock.symlink_metadata().is_err() {
+        return Ok(false);
+    }
+    let dir = store.dir.with_file_name("locks");
+    fs::create_dir_all(&dir).map_err(WorktreeError::io("make", &dir))?;
+    let copy = dir.join(format!("{}-index.lock", landing.landing));
+    fs::copy(&lock, &copy).map_err(WorktreeError::io("copy", &lock))?;
+    tracing::warn!(lock = %lock.display(), "removing the lock that an interrupted landing left");
+    fs::remove_file(&lock).map_err(WorktreeError::io("remove", &lock))?;
+    Ok(true)
+}
+
+/// Removes an added file and the directories that are empty without it.
+fn remove_added(root: &Path, path: &RepoPath) -> Result<(), WorktreeError> {
+    let file = path.below(root);
+    fs::remove_file(&file).map_err(WorktreeError::io("remove", &file))?;
+    for parent in path.parents() {
+        // A directory that is not empty stays, and so do those above it.
+        if fs::remove_dir(parent.below(root)).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Whether something that is not a directory stands above the path, or a directory with files in its place: writing
+/// the file would remove that.
+fn is_blocked(root: &Path, path: &RepoPath) -> bool {
+    let mut above = path.parents().map(|p| p.below(root).symlink_metadata());
+    let file = path.below(root);
+    let is_dir = file.symlink_metadata().is_ok_and(|m| m.is_dir());
+    above.any(|meta| meta.is_ok_and(|m| !m.is_dir())) || (is_dir && fs::remove_dir(&file).is_err())
+}

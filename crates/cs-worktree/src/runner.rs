@@ -1,0 +1,520 @@
+//! The only place that builds a git command.
+//!
+//! Every call gets an environment made from nothing, no prompt, no hook, no pager, no fsmonitor, no signing, a time
+//! limit and output caps. There are two worlds. *Ours* is for the store and for reading trees that an agent wrote: an
+//! empty home and our own configuration, so that nothing of the user's or the agent's configuration is read. *User* is
+//! for the user's own repository, where the user's filters and line endings belong to the meaning of the files.
+//!
+//! Lock files of other processes are waited for, a bounded number of times, and never deleted here.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bstr::ByteSlice;
+use cs_supervise::command::{self, CommandSpec, Exit};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{GitError, WorktreeError};
+use crate::parse;
+
+/// The oldest git that works: the first with `merge-tree --write-tree`.
+pub const GIT_NEEDED: &str = "2.38";
+
+const LIMIT: Duration = Duration::from_secs(120);
+const STDOUT_CAP_BYTES: usize = 64 << 20;
+const STDERR_CAP_BYTES: usize = 64 << 10;
+/// Waits between tries while another process holds a lock file: about 1.3 s in all.
+const LOCK_WAITS_MS: [u64; 6] = [20, 40, 80, 160, 320, 640];
+
+/// User settings that change what file content means; they are taken over into our own configuration.
+const CONTENT_SETTINGS: &str = r"^core\.(autocrlf|eol|precomposeunicode|longpaths)$";
+
+/// Overrides for every call; `-c` wins over every configuration file.
+const OVERRIDES: [&str; 19] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.pager=cat",
+    "core.editor=false",
+    "core.quotePath=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "merge.autoStash=false",
+    "merge.verifySignatures=false",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "protocol.ext.allow=never",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=30",
+    "advice.diverging=false",
+    "log.showSignature=false",
+];
+
+/// Overrides where the other side is an agent's tree.
+const OURS_OVERRIDES: [&str; 2] = ["safe.bareRepository=explicit", "transfer.fsckObjects=true"];
+
+/// Who our own commits are by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The name; an empty one is replaced by `cs-panel`.
+    pub name: String,
+    /// The address; an empty one is replaced by `cs-panel@localhost`.
+    pub email: String,
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self {
+            name: "cs-panel".into(),
+            email: "cs-panel@localhost".into(),
+        }
+    }
+}
+
+/// What a [`Git`] needs to know; nothing is read from this process's environment.
+#[derive(Debug, Clone)]
+pub struct GitSetup {
+    /// The value of PATH, in which `git` is looked up and which git and the user's filters get.
+    pub path: OsString,
+    /// The user's home directory.
+    pub home: PathBuf,
+    /// The value of `XDG_CONFIG_HOME`, where the user has set one.
+    pub xdg_config_home: Option<PathBuf>,
+    /// Our state directory; it is made if it is missing. The files for git go into its `git` directory.
+    pub state_dir: PathBuf,
+    /// Who our own commits are by.
+    pub identity: Identity,
+}
+
+/// The git program, found, measured and hardened. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Git {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    setup: GitSetup,
+    program: PathBuf,
+    version: (u32, u32),
+    /// An empty home for our world.
+    home: PathBuf,
+    /// The configuration of our world: an empty file.
+    config: PathBuf,
+    /// `core.*` settings of the user that our world takes over, as `key=value`.
+    content_settings: Vec<OsString>,
+}
+
+/// Whose configuration a call reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum World {
+    /// None but ours: for the store and for files that an agent wrote.
+    Ours,
+    /// The user's: for the user's own repository.
+    User,
+}
+
+/// One call of git.
+#[derive(Debug)]
+pub(crate) struct Call {
+    op: &'static str,
+    world: World,
+    git_dir: Option<PathBuf>,
+    work_tree: Option<PathBuf>,
+    index: Option<PathBuf>,
+    borrowed: Option<PathBuf>,
+    cwd: Option<PathBuf>,
+    settings: Vec<OsString>,
+    args: Vec<OsString>,
+    stdin: Vec<u8>,
+    author: Option<Identity>,
+    limit: Duration,
+    reads_only: bool,
+    waits_for_locks: bool,
+}
+
+/// What a call wrote.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+}
+
+impl Call {
+    pub(crate) fn new(world: World, op: &'static str) -> Self {
+        Self {
+            op,
+            world,
+            git_dir: None,
+            work_tree: None,
+            index: None,
+            borrowed: None,
+            cwd: None,
+            settings: Vec::new(),
+            args: Vec::new(),
+            stdin: Vec::new(),
+            author: None,
+            limit: LIMIT,
+            reads_only: false,
+            waits_for_locks: true,
+        }
+    }
+
+    /// Begins another call on the same repository.
+    pub(crate) fn same_repository(&self, op: &'static str) -> Self {
+        let fresh = Self::new(self.world, op);
+        Self {
+            git_dir: self.git_dir.clone(),
+            cwd: self.cwd.clone(),
+            ..fresh
+        }
+    }
+
+    pub(crate) fn git_dir(mut self, path: &Path) -> Self {
+        self.git_dir = Some(path.to_owned());
+        self
+    }
+
+    pub(crate) fn work_tree(mut self, path: &Path) -> Self {
+        self.work_tree = Some(path.to_owned());
+        self
+    }
+
+    pub(crate) fn index(mut self, path: &Path) -> Self {
+        self.index = Some(path.to_owned());
+        self
+    }
+
+    /// Lets the call see the objects in another object directory, whose repository is not opened.
+    pub(crate) fn borrow_objects(mut self, path: &Path) -> Self {
+        self.borrowed = Some(path.to_owned());
+        self
+    }
+
+    pub(crate) fn cwd(mut self, path: &Path) -> Self {
+        self.cwd = Some(path.to_owned());
+        self
+    }
+
+    pub(crate) fn setting(mut self, setting: &str) -> Self {
+        self.settings.push(setting.into());
+        self
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.args.extend(args.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    pub(crate) fn author(mut self, author: &Identity) -> Self {
+        self.author = Some(author.clone());
+        self
+    }
+
+    pub(crate) fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Says that the call must not even refresh an index.
+    pub(crate) fn reads_only(mut self) -> Self {
+        self.reads_only = true;
+        self
+    }
+
+    /// Says that a foreign lock file is an answer, not something to wait for.
+    pub(crate) fn fails_on_locks(mut self) -> Self {
+        self.waits_for_locks = false;
+        self
+    }
+}
+
+impl Git {
+    /// Finds `git` in the given PATH, checks its version and reads the user's content settings.
+    ///
+    /// # Errors
+    /// [`GitError::NotInstalled`], [`GitError::TooOld`], or the state directory cannot be written.
+    pub async fn probe(setup: GitSetup) -> Result<Self, WorktreeError> {
+        let program = find_program(&setup.path).ok_or(GitError::NotInstalled { needed: GIT_NEEDED })?;
+        let dir = setup.state_dir.join("git");
+        let home = dir.join("home");
+        let config = dir.join("config");
+        fs::create_dir_all(&home).map_err(WorktreeError::io("make", &home))?;
+        fs::write(&config, b"").map_err(WorktreeError::io("write", &config))?;
+        let setup = GitSetup {
+            identity: setup.identity.or_fallback(),
+            ..setup
+        };
+        let inner = Inner {
+            setup,
+            program,
+            version: (0, 0),
+            home,
+            config,
+            content_settings: Vec::new(),
+        };
+        let mut git = Self {
+            inner: Arc::new(inner),
+        };
+        let version = git.version_of_program().await?;
+        let content_settings = git.user_content_settings(&dir).await?;
+        if let Some(inner) = Arc::get_mut(&mut git.inner) {
+            inner.version = version;
+            inner.content_settings = content_settings;
+        }
+        Ok(git)
+    }
+
+    /// The version of the git program, major and minor.
+    #[must_use]
+    pub fn version(&self) -> (u32, u32) {
+        self.inner.version
+    }
+
+    /// Who our own commits are by.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.inner.setup.identity
+    }
+
+    async fn version_of_program(&self) -> Result<(u32, u32), GitError> {
+        let out = self.ok(Call::new(World::Ours, "version").arg("version")).await?;
+        let text = out.to_str_lossy().trim().to_owned();
+        let version = parse::version(&text).ok_or(GitError::Unreadable {
+            op: "version",
+            what: "a version was expected",
+        })?;
+        if version < (2, 38) {
+            return Err(GitError::TooOld {
+                found: text.replace("git version ", ""),
+                needed: GIT_NEEDED,
+            });
+        }
+        Ok(version)
+    }
+
+    async fn user_content_settings(&self, dir: &Path) -> Result<Vec<OsString>, WorktreeError> {
+        let list =
+            Call::new(World::User, "config").args(["config", "--null", "--get-regexp", CONTENT_SETTINGS]);
+        let mut settings = parse::config_settings(&self.run(list).await?.stdout);
+        let ask =
+            Call::new(World::User, "config").args(["config", "--null", "--type=path", "core.excludesFile"]);
+        let answer = self.run(ask).await?;
+        let named = parse::z_fields(&answer.stdout).next().map(parse::to_path);
+        let setup = &self.inner.setup;
+        let config_home = setup
+            .xdg_config_home
+            .clone()
+            .unwrap_or_else(|| setup.home.join(".config"));
+        let source = named.unwrap_or_else(|| config_home.join("git/ignore"));
+        // An ignore file that cannot be read ignores nothing, as with git itself.
+        let content = fs::read(source).unwrap_or_default();
+        let excludes = dir.join("excludes");
+        fs::write(&excludes, content).map_err(WorktreeError::io("write", &excludes))?;
+        let mut setting = OsString::from("core.excludesFile=");
+        setting.push(&excludes);
+        settings.push(setting);
+        Ok(settings)
+    }
+
+    /// Runs git and gives its standard output.
+    ///
+    /// # Errors
+    /// Any exit code but 0 is [`GitError::Failed`] or [`GitError::Locked`].
+    pub(crate) async fn ok(&self, call: Call) -> Result<Vec<u8>, GitError> {
+        let op = call.op;
+        let answer = self.run(call).await?;
+        if answer.code == 0 {
+            Ok(answer.stdout)
+        } else {
+            Err(answer.into_error(op))
+        }
+    }
+
+    /// Runs git; an exit code is part of the answer.
+    pub(crate) async fn run(&self, call: Call) -> Result<Answer, GitError> {
+        let spec = self.spec(&call);
+        let mut waits = LOCK_WAITS_MS.into_iter();
+        loop {
+            let answer = self.once(call.op, &spec).await?;
+            let locked = call.waits_for_locks && answer.code != 0 && answer.is_locked();
+            match waits.next() {
+                Some(wait_ms) if locked => {
+                    tracing::debug!(op = call.op, wait_ms, "another git process holds a lock");
+                    tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+                }
+                _ => return Ok(answer),
+            }
+        }
+    }
+
+    async fn once(&self, op: &'static str, spec: &CommandSpec) -> Result<Answer, GitError> {
+        let done = command::run(spec)
+            .await
+            .map_err(|source| GitError::Start { op, source })?;
+        tracing::debug!(op, exit = ?done.exit, took_ms = done.duration.as_millis(), "git");
+        match done.exit {
+            Exit::Code(code) => Ok(Answer {
+                code,
+                stdout: done.stdout,
+                stderr: done.stderr,
+            }),
+            Exit::Signalled(signal) => Err(GitError::Failed {
+                op,
+                ending: format!("signal {signal}"),
+                stderr: tail(&done.stderr),
+            }),
+            Exit::TimedOut => Err(GitError::TimedOut {
+                op,
+                limit: spec.timeout,
+            }),
+            Exit::OutputOverCap => Err(GitError::OverCap {
+                op,
+                limit_bytes: spec.stdout_cap_bytes,
+            }),
+        }
+    }
+
+    /// Builds the command: the one function through which every git process goes.
+    fn spec(&self, call: &Call) -> CommandSpec {
+        let mut args: Vec<OsString> = Vec::new();
+        let mut set = |setting: &OsStr| args.extend(["-c".into(), setting.to_owned()]);
+        OVERRIDES.iter().for_each(|s| set(OsStr::new(s)));
+        if call.world == World::Ours {
+            OURS_OVERRIDES.iter().for_each(|s| set(OsStr::new(s)));
+            self.inner.content_settings.iter().for_each(|s| set(s));
+        }
+        call.settings.iter().for_each(|s| set(s));
+        args.extend(["--no-pager".into(), "--literal-pathspecs".into()]);
+        for (flag, path) in [("--git-dir=", &call.git_dir), ("--work-tree=", &call.work_tree)] {
+            if let Some(path) = path {
+                let mut arg = OsString::from(flag);
+                arg.push(path);
+                args.push(arg);
+            }
+        }
+        args.extend(call.args.iter().cloned());
+        CommandSpec {
+            program: self.inner.program.clone(),
+            args,
+            env: self.environment(call),
+            cwd: call.cwd.clone().unwrap_or_else(|| self.inner.home.clone()),
+            stdin: call.stdin.clone(),
+            timeout: call.limit,
+            stdout_cap_bytes: STDOUT_CAP_BYTES,
+            stderr_cap_bytes: STDERR_CAP_BYTES,
+        }
+    }
+
+    fn environment(&self, call: &Call) -> Vec<(OsString, OsString)> {
+        let setup = &self.inner.setup;
+        let author = call.author.as_ref().unwrap_or(&setup.identity);
+        let fixed = [
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_ASKPASS", "false"),
+            ("SSH_ASKPASS", "false"),
+            ("SSH_ASKPASS_REQUIRE", "never"),
+            ("GIT_SSH_COMMAND", "ssh -oBatchMode=yes -oConnectTimeout=15"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_EDITOR", "false"),
+            ("GIT_PAGER", "cat"),
+            ("LC_ALL", "C.UTF-8"),
+            ("LC_MESSAGES", "C"),
+            ("LANGUAGE", "C"),
+            ("GIT_AUTHOR_NAME", &author.name),
+            ("GIT_AUTHOR_EMAIL", &author.email),
+            ("GIT_COMMITTER_NAME", &setup.identity.name),
+            ("GIT_COMMITTER_EMAIL", &setup.identity.email),
+            ("GIT_OPTIONAL_LOCKS", if call.reads_only { "0" } else { "1" }),
+        ];
+        let mut env: Vec<(OsString, OsString)> = fixed.map(|(k, v)| (k.into(), v.into())).into();
+        let mut push = |key: &str, value: &OsStr| env.push((key.into(), value.to_owned()));
+        push("PATH", &setup.path);
+        match call.world {
+            World::Ours => {
+                push("HOME", self.inner.home.as_os_str());
+                push("GIT_CONFIG_NOSYSTEM", OsStr::new("1"));
+                push("GIT_ATTR_NOSYSTEM", OsStr::new("1"));
+                push("GIT_CONFIG_GLOBAL", self.inner.config.as_os_str());
+                push("GIT_CEILING_DIRECTORIES", setup.state_dir.as_os_str());
+                push("GIT_ALLOW_PROTOCOL", OsStr::new("file"));
+            }
+            World::User => {
+                push("HOME", setup.home.as_os_str());
+                push("GIT_ALLOW_PROTOCOL", OsStr::new("file:https:ssh"));
+                if let Some(xdg) = &setup.xdg_config_home {
+                    push("XDG_CONFIG_HOME", xdg.as_os_str());
+                }
+            }
+        }
+        if let Some(objects) = &call.borrowed {
+            push("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.as_os_str());
+        }
+        if let Some(index) = &call.index {
+            push("GIT_INDEX_FILE", index.as_os_str());
+        }
+        env
+    }
+}
+
+impl Identity {
+    fn or_fallback(self) -> Self {
+        let fallback = Self::default();
+        let or = |value: String, other: String| if value.trim().is_empty() { other } else { value };
+        Self {
+            name: or(self.name, fallback.name),
+            email: or(self.email, fallback.email),
+        }
+    }
+}
+
+impl Answer {
+    pub(crate) fn into_error(self, op: &'static str) -> GitError {
+        let stderr = tail(&self.stderr);
+        if self.is_locked() {
+            return GitError::Locked { op, stderr };
+        }
+        GitError::Failed {
+            op,
+            ending: format!("exit code {}", self.code),
+            stderr,
+        }
+    }
+
+    /// Git has no exit code for "somebody holds the lock": its (untranslated) text is all there is.
+    fn is_locked(&self) -> bool {
+        (self.stderr.contains_str(".lock'") && self.stderr.contains_str("File exists"))
+            || self.stderr.contains_str("could not lock config file")
+    }
+}
+
+fn tail(stderr: &[u8]) -> String {
+    let text = stderr.to_str_lossy();
+    let text = text.trim();
+    let start = text.char_indices().rev().nth(1999).map_or(0, |(at, _)| at);
+    text[start..].to_owned()
+}
+
+fn find_program(path: &OsStr) -> Option<PathBuf> {
+    let executable =
+        |file: &Path| fs::metadata(file).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute());
+    dirs.map(|dir| dir.join("git")).find(|file| executable(file))
+}

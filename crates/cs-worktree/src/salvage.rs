@@ -1,0 +1,321 @@
+//! Saves what is uncommitted, before anything that could lose it.
+//!
+//! The snapshot is a commit on a ref that is made once and never moved. It is read back and compared with the tree. What it
+//! cannot carry is named in a manifest, and then the directory is kept. The tree's index, HEAD and files are not touched.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Worktrees;
+use crate::collect;
+use crate::discard::DiscardProof;
+use crate::disk;
+use crate::error::WorktreeError;
+use crate::keys::{CardKey, Oid, RunKey};
+use crate::parse;
+use crate::path::RepoPath;
+use crate::special::Special;
+use crate::status::{self, EntryKind, Look, StatusEntry};
+use crate::store::{self, RefMove, Store};
+use crate::tree::Tree;
+use crate::walk;
+
+/// Snapshots under one run key, at most.
+const SNAPSHOTS_MAX: u32 = 64;
+/// Files that git refuses one by one before we stop trying.
+const REFUSED_MAX: usize = 50;
+/// Ignored paths that the manifest names.
+const IGNORED_NAMED: usize = 100;
+
+/// A salvage that is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Salvage {
+    /// The ref in the store that holds the snapshot; `None` when there was nothing uncommitted to hold.
+    pub reference: Option<String>,
+    /// The snapshot.
+    pub commit: Option<Oid>,
+    /// The manifest, a JSON file in our state directory.
+    pub manifest: PathBuf,
+    /// Whether the tree holds anything that the store does not.
+    pub completeness: Completeness,
+    proof: Option<DiscardProof>,
+}
+
+/// Whether a tree holds anything that the store does not. Ignored files do not count: they never enter git.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Completeness {
+    /// Everything uncommitted is in the snapshot.
+    Complete,
+    /// Some of it is not, for these reasons: the directory must be kept.
+    Partial(Vec<Special>),
+    /// There was nothing uncommitted; all commits are in the store.
+    Nothing,
+}
+
+impl Salvage {
+    /// The proof that the tree may go; `None` when the salvage is partial.
+    #[must_use]
+    pub fn proof(&self) -> Option<&DiscardProof> {
+        self.proof.as_ref()
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Manifest<'a> {
+    version: u32,
+    card: &'a CardKey,
+    run: &'a RunKey,
+    reason: &'a str,
+    reference: Option<&'a str>,
+    commit: Option<&'a Oid>,
+    parent: &'a Oid,
+    files: &'a [StatusEntry],
+    completeness: &'a Completeness,
+    /// Ignored files and directories, the first hundred. They stay in the tree and in the trash.
+    ignored: Vec<RepoPath>,
+    ignored_count: usize,
+}
+
+impl Worktrees {
+    /// Saves everything of a tree that is not in the store yet. `reason` is a whole clause for the commit's subject.
+    ///
+    /// The caller has proof that nothing runs in the tree any more. Idempotent: an equal snapshot under the same run key is
+    /// found again. The snapshot's ref is made before this returns, and never moved.
+    ///
+    /// # Errors
+    /// [`WorktreeError::NoCard`], [`WorktreeError::CodebaseBusy`], or git or the disk failed: then nothing may be removed.
+    pub async fn salvage(&self, tree: &Tree, run: &RunKey, reason: &str) -> Result<Salvage, WorktreeError> {
+        let _lock = self.lock(&tree.spec.codebase).await?;
+        let store = self.store(&tree.spec.codebase);
+        let before = walk::fingerprint(&tree.path).await?;
+        let gathered = collect::gather(&store, tree, run).await?;
+        let mut look = status::look(&store, tree).await?;
+        if !gathered.complete_refs {
+            look.special.push(Special::HeadUnreadable);
+        } else if !gathered.complete_history {
+            look.special.push(Special::HistoryIncomplete);
+        }
+        let entries = look.entries.clone();
+        let saved = if entries.is_empty() {
+            None
+        } else {
+            self.save(&store, tree, &mut look, run, reason).await?
+        };
+        if walk::fingerprint(&tree.path).await? != before {
+            look.special.push(Special::ChangedMeanwhile);
+        }
+        look.special.sort();
+        look.special.dedup();
+        let completeness = match (&saved, look.special.is_empty()) {
+            (_, false) => Completeness::Partial(look.special.clone()),
+            (Some(_), true) => Completeness::Complete,
+            (None, true) => Completeness::Nothing,
+        };
+        let ignored = ignored(&store, tree, &look).await?;
+        let (reference, commit) = saved.unzip();
+        let manifest = store
+            .dir
+            .with_file_name("salvage")
+            .join(format!("{}-{run}.json", tree.spec.card));
+        disk::write_json(
+            &manifest,
+            &Manifest {
+                version: 1,
+                card: &tree.spec.card,
+                run,
+                reason,
+                reference: reference.as_deref(),
+                commit: commit.as_ref(),
+                parent: &look.parent,
+                files: &entries,
+                completeness: &completeness,
+                ignored_count: ignored.len(),
+                ignored: ignored.into_iter().take(IGNORED_NAMED).collect(),
+            },
+        )?;
+        let whole = !matches!(completeness, Completeness::Partial(_));
+        let proof = whole.then(|| DiscardProof::new(tree, before));
+        Ok(Salvage {
+            reference,
+            commit,
+            manifest,
+            completeness,
+            proof,
+        })
+    }
+
+    async fn save(
+        &self,
+        store: &Store,
+        tree: &Tree,
+        look: &mut Look,
+        run: &RunKey,
+        reason: &str,
+    ) -> Result<Option<(String, Oid)>, WorktreeError> {
+        let object = snapshot(store, tree, look).await?;
+        for left in status::compare(store, tree, look).await? {
+            let named = look.special.iter().any(|s| special_path(s) == Some(&left.path));
+            if !named && !look.special.iter().any(|s| matches!(s, Special::TooMany { .. })) {
+                look.special.push(Special::NotSaved(left.path));
+            }
+        }
+        let subject = reason.replace(['\n', '\r'], " ");
+        let message = format!(
+            "salvage: {subject}\n\nCs-Panel-Card: {}\nCs-Panel-Run: {run}\n",
+            tree.spec.card
+        );
+        let mut commit =
+            store
+                .call("commit-tree")
+                .args(["commit-tree", object.as_str(), "-p", look.parent.as_str()]);
+        if let Some(merged) = merge_head(store, tree).await? {
+            commit = commit.args(["-p", merged.as_str()]);
+        }
+        let commit = parse::oid("commit-tree", &self.git().ok(commit.stdin(message)).await?)?;
+        keep(store, run, &commit, &look.parent).await.map(Some)
+    }
+}
+
+/// Makes the snapshot's ref, or finds an equal one; then reads it back.
+async fn keep(
+    store: &Store,
+    run: &RunKey,
+    commit: &Oid,
+    parent: &Oid,
+) -> Result<(String, Oid), WorktreeError> {
+    for n in 1..=SNAPSHOTS_MAX {
+        let name = store::run_ref(run, &format!("salvage/{n}"));
+        let there = match store.commit(&name).await? {
+            Some(there) => there,
+            None if store.move_ref(&name, commit, None).await? == RefMove::Moved => {
+                let read_back = store.commit(&name).await?;
+                return match read_back {
+                    Some(read) if read == *commit => Ok((name, read)),
+                    _ => Err(WorktreeError::Corrupt {
+                        what: format!("{name} does not read back"),
+                    }),
+                };
+            }
+            None => continue,
+        };
+        if same_snapshot(store, &there, commit, parent).await? {
+            return Ok((name, there));
+        }
+    }
+    Err(WorktreeError::Corrupt {
+        what: format!("run {run} has {SNAPSHOTS_MAX} snapshots already"),
+    })
+}
+
+async fn same_snapshot(store: &Store, a: &Oid, b: &Oid, parent: &Oid) -> Result<bool, WorktreeError> {
+    let tree = |c: &Oid| {
+        store
+            .call("rev-parse")
+            .args(["rev-parse".to_owned(), format!("{c}^{{tree}}")])
+    };
+    let same_tree = store.git.ok(tree(a)).await? == store.git.ok(tree(b)).await?;
+    Ok(same_tree && store.commit(&format!("{a}^1")).await?.as_ref() == Some(parent))
+}
+
+async fn merge_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
+    let text = std::fs::read_to_string(tree.path.join(".git/MERGE_HEAD")).unwrap_or_default();
+    let Some(oid) = text.lines().next().and_then(|line| Oid::new(line.trim()).ok()) else {
+        return Ok(None);
+    };
+    store.commit(oid.as_str()).await
+}
+
+fn special_path(special: &Special) -> Option<&RepoPath> {
+    match special {
+        Special::TooLarge(path)
+        | Special::Unreadable(path)
+        | Special::NotSaved(path)
+        | Special::NotAFile(path) => Some(path),
+        Special::NestedRepository(_)
+        | Special::Submodule(_)
+        | Special::Filtered(_)
+        | Special::UnderWay(_)
+        | Special::Unmerged
+        | Special::IndexUnreadable
+        | Special::HeadUnreadable
+        | Special::HistoryIncomplete
+        | Special::Mount(_)
+        | Special::TooMany { .. }
+        | Special::ChangedMeanwhile => None,
+    }
+}
+
+/// Writes the tree's files, except those that are special, as a tree object in the store.
+pub(crate) async fn snapshot(store: &Store, tree: &Tree, look: &mut Look) -> Result<Oid, WorktreeError> {
+    let too_many = look.special.iter().any(|s| matches!(s, Special::TooMany { .. }));
+    let left_out = |path: &RepoPath| too_many || look.special.iter().any(|s| special_path(s) == Some(path));
+    let mut removed = Vec::new();
+    let mut added = Vec::new();
+    for entry in &look.entries {
+        if entry.kind == EntryKind::Deleted {
+            removed.extend(b"0 0000000000000000000000000000000000000000\t");
+            removed.extend(entry.path.as_bytes());
+            removed.push(0);
+        } else if !left_out(&entry.path) {
+            added.push(entry.path.clone());
+        }
+    }
+    if !removed.is_empty() {
+        let remove = look
+            .call(store, tree, "update-index")
+            .args(["update-index", "-z", "--index-info"]);
+        store.git.ok(remove.stdin(removed)).await?;
+    }
+    let refused = add(store, tree, look, added).await?;
+    look.special.extend(refused.into_iter().map(Special::NotSaved));
+    let write = look.call(store, tree, "write-tree").arg("write-tree");
+    Ok(parse::oid("write-tree", &store.git.ok(write).await?)?)
+}
+
+/// Adds files to the temporary index. Git refuses the whole list for one bad file, so a refused list is halved until the
+/// bad ones are alone; those are given back.
+async fn add(
+    store: &Store,
+    tree: &Tree,
+    look: &Look,
+    files: Vec<RepoPath>,
+) -> Result<Vec<RepoPath>, WorktreeError> {
+    let mut refused = Vec::new();
+    let mut lists = vec![files];
+    while let Some(mut list) = lists.pop() {
+        if list.is_empty() {
+            continue;
+        }
+        if refused.len() >= REFUSED_MAX {
+            refused.append(&mut list);
+            continue;
+        }
+        let mut names = Vec::new();
+        for path in &list {
+            names.extend_from_slice(path.as_bytes());
+            names.push(0);
+        }
+        let add = look.call(store, tree, "update-index");
+        let add = add
+            .args(["update-index", "--add", "--replace", "-z", "--stdin"])
+            .stdin(names);
+        if store.git.run(add).await?.code == 0 {
+            continue;
+        }
+        if list.len() == 1 {
+            refused.append(&mut list);
+        } else {
+            let half = list.split_off(list.len() / 2);
+            lists.extend([half, list]);
+        }
+    }
+    Ok(refused)
+}
+
+async fn ignored(store: &Store, tree: &Tree, look: &Look) -> Result<Vec<RepoPath>, WorktreeError> {
+    let list = look.call(store, tree, "ls-files");
+    let list = list.args(["ls-files", "-o", "-i", "-z", "--directory", "--exclude-standard"]);
+    Ok(parse::z_paths(&store.git.ok(list).await?))
+}

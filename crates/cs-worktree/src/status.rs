@@ -1,0 +1,360 @@
+//! What is uncommitted in a tree, seen with our own git directory.
+//!
+//! The tree's HEAD is fetched into the store, read into a temporary index, and the tree's files are compared with that.
+//! The tree's own index is used as data only: for conflicts and for the files that a sparse checkout leaves out.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Worktrees;
+use crate::busy;
+use crate::error::WorktreeError;
+use crate::keys::Oid;
+use crate::parse::{self, GITLINK};
+use crate::path::RepoPath;
+use crate::runner::Call;
+use crate::special::Special;
+use crate::store::Store;
+use crate::tree::Tree;
+use crate::walk;
+
+/// More changed files than this are not saved.
+const FILES_MAX: usize = 20_000;
+/// A larger file is not saved.
+const FILE_MAX_BYTES: u64 = 50 << 20;
+/// Once the saved files together are larger than this, the rest is not saved.
+const TOTAL_MAX_BYTES: u64 = 1 << 30;
+
+/// What is uncommitted in a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeStatus {
+    /// Changed and new files, sorted by path. Ignored files are not among them.
+    pub entries: Vec<StatusEntry>,
+    /// What a snapshot cannot carry whole.
+    pub special: Vec<Special>,
+}
+
+/// One uncommitted path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StatusEntry {
+    /// The path in the tree.
+    pub path: RepoPath,
+    /// What happened to it.
+    pub kind: EntryKind,
+}
+
+/// What happened to a path since the commit that the tree stands on, staged or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// Other content or another mode.
+    Modified,
+    /// Gone.
+    Deleted,
+    /// New.
+    Untracked,
+}
+
+impl TreeStatus {
+    /// Whether there is nothing uncommitted and nothing special.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.entries.is_empty() && self.special.is_empty()
+    }
+}
+
+impl Worktrees {
+    /// Says what is uncommitted in a tree. Writes nothing in the tree; nothing of the tree's configuration runs.
+    ///
+    /// # Errors
+    /// Git or the disk failed. A broken `.git` in the tree is no error: it is among the [`Special`]s.
+    pub async fn status(&self, tree: &Tree) -> Result<TreeStatus, WorktreeError> {
+        let _lock = self.lock(&tree.spec.codebase).await?;
+        let look = look(&self.store(&tree.spec.codebase), tree).await?;
+        Ok(TreeStatus {
+            entries: look.entries,
+            special: look.special,
+        })
+    }
+}
+
+/// A look at a tree, with the temporary index that it was made with.
+#[derive(Debug)]
+pub(crate) struct Look {
+    temp: tempfile::TempDir,
+    /// The tree's HEAD; `None` when it cannot be read.
+    pub(crate) head: Option<Oid>,
+    /// The commit that the files were compared with: HEAD, else the card's head.
+    pub(crate) parent: Oid,
+    pub(crate) entries: Vec<StatusEntry>,
+    pub(crate) special: Vec<Special>,
+    /// Nested repositories and submodules: nothing below them is an entry.
+    repositories: Vec<RepoPath>,
+    /// Files that a sparse checkout leaves out.
+    sparse: BTreeSet<RepoPath>,
+}
+
+impl Look {
+    pub(crate) fn index(&self) -> std::path::PathBuf {
+        self.temp.path().join("index")
+    }
+
+    /// A call with our git directory, the tree's files and the temporary index.
+    pub(crate) fn call(&self, store: &Store, tree: &Tree, op: &'static str) -> Call {
+        store
+            .call(op)
+            .work_tree(&tree.path)
+            .index(&self.index())
+            .cwd(&tree.path)
+    }
+}
+
+/// Looks at a tree. The caller holds the lock of the codebase.
+pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeError> {
+    let head = fetch_head(store, tree).await?;
+    let parent = match &head {
+        Some(head) => head.clone(),
+        None => store.card_head(&tree.spec.card).await?,
+    };
+    let found = walk::survey(&tree.path).await?;
+    let temp = store.temp_dir()?;
+    let mut look = Look {
+        temp,
+        head,
+        parent,
+        entries: Vec::new(),
+        special: found.special,
+        repositories: found.repositories,
+        sparse: BTreeSet::new(),
+    };
+    if look.head.is_none() {
+        look.special.push(Special::HeadUnreadable);
+    }
+    let read = look
+        .call(store, tree, "read-tree")
+        .args(["read-tree", look.parent.as_str()]);
+    store.git.ok(read).await?;
+    name_repositories(store, tree, &mut look).await?;
+    read_own_index(store, tree, &mut look).await?;
+    look.special.extend(
+        busy::under_way(&tree.path.join(".git"))
+            .into_iter()
+            .map(Special::UnderWay),
+    );
+    look.entries = compare(store, tree, &look).await?;
+    find_filtered(store, tree, &mut look).await?;
+    find_unsavable(tree, &mut look);
+    look.special.sort();
+    look.special.dedup();
+    Ok(look)
+}
+
+/// Fetching is how a foreign repository is read safely: it runs nothing of its configuration.
+async fn fetch_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
+    let name = format!("refs/cs-panel/card/{}/seen", tree.spec.card);
+    let git_dir = tree.path.join(".git");
+    if !git_dir.symlink_metadata().is_ok_and(|m| m.is_dir()) {
+        return Ok(None);
+    }
+    let refspec = format!("+HEAD:{name}");
+    if !fetch_from_tree(store, tree, &[&refspec]).await? {
+        return Ok(None);
+    }
+    store.commit(&name).await
+}
+
+/// Fetches refspecs from a tree into the store; says whether it worked.
+pub(crate) async fn fetch_from_tree(
+    store: &Store,
+    tree: &Tree,
+    refspecs: &[&str],
+) -> Result<bool, WorktreeError> {
+    // Objects that git's checks find fault with are taken all the same, at the second try: they are somebody's work.
+    for checked in [true, false] {
+        let fetch = store
+            .call("fetch")
+            .setting(&format!("transfer.fsckObjects={checked}"));
+        let fetch = fetch.args([
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+        ]);
+        let fetch = fetch.arg(tree.path.join(".git")).args(refspecs);
+        let answer = store.git.run(fetch).await?;
+        if answer.code == 0 {
+            return Ok(true);
+        }
+        tracing::debug!(error = %answer.into_error("fetch"), checked, "the tree could not be fetched from");
+    }
+    Ok(false)
+}
+
+/// Tells submodules from other repositories in the tree.
+async fn name_repositories(store: &Store, tree: &Tree, look: &mut Look) -> Result<(), WorktreeError> {
+    if look.repositories.is_empty() {
+        return Ok(());
+    }
+    let list = look.call(store, tree, "ls-files").args(["ls-files", "-s", "-z"]);
+    let out = store.git.ok(list).await?;
+    let links = parse::z_fields(&out).filter(|f| f.starts_with(b"160000 "));
+    let links: BTreeSet<RepoPath> = links
+        .filter_map(|f| {
+            f.iter()
+                .position(|b| *b == b'\t')
+                .map(|at| RepoPath::from_bytes(&f[at + 1..]))
+        })
+        .collect();
+    for path in &look.repositories {
+        let is_link = links.contains(path);
+        let path = path.clone();
+        look.special.push(if is_link {
+            Special::Submodule(path)
+        } else {
+            Special::NestedRepository(path)
+        });
+    }
+    Ok(())
+}
+
+/// Reads a copy of the tree's index: its conflicts and the files that a sparse checkout leaves out.
+async fn read_own_index(store: &Store, tree: &Tree, look: &mut Look) -> Result<(), WorktreeError> {
+    let own = tree.path.join(".git/index");
+    if !own.symlink_metadata().is_ok_and(|m| m.is_file()) {
+        return Ok(());
+    }
+    let copy = look.temp.path().join("own-index");
+    if fs::copy(&own, &copy).is_err() {
+        look.special.push(Special::IndexUnreadable);
+        return Ok(());
+    }
+    let list = |what| store.call("ls-files").index(&copy).args(["ls-files", what, "-z"]);
+    let tags = store.git.run(list("-v")).await?;
+    let unmerged = store.git.run(list("-u")).await?;
+    if tags.code != 0 || unmerged.code != 0 {
+        look.special.push(Special::IndexUnreadable);
+        return Ok(());
+    }
+    if !unmerged.stdout.is_empty() {
+        look.special.push(Special::Unmerged);
+    }
+    let sparse = parse::tagged_files(&tags.stdout).filter(|(tag, _)| tag.eq_ignore_ascii_case(&b'S'));
+    look.sparse = sparse.map(|(_, path)| path).collect();
+    Ok(())
+}
+
+/// Compares the files with the temporary index.
+pub(crate) async fn compare(
+    store: &Store,
+    tree: &Tree,
+    look: &Look,
+) -> Result<Vec<StatusEntry>, WorktreeError> {
+    let refresh = look
+        .call(store, tree, "update-index")
+        .args(["update-index", "-q", "--really-refresh"]);
+    // Its exit code only says whether something differs.
+    store.git.run(refresh).await?;
+    let diff = look.call(store, tree, "diff-files");
+    let diff = diff.args([
+        "diff-files",
+        "--raw",
+        "-z",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+    ]);
+    let mut entries = Vec::new();
+    for change in parse::raw_diff("diff-files", &store.git.ok(diff).await?)? {
+        if change.old_mode == GITLINK && !change.is_deleted() || look.hides(&change.path, change.is_deleted())
+        {
+            continue;
+        }
+        let kind = if change.is_deleted() {
+            EntryKind::Deleted
+        } else {
+            EntryKind::Modified
+        };
+        entries.push(StatusEntry {
+            path: change.path,
+            kind,
+        });
+    }
+    let others = look
+        .call(store, tree, "ls-files")
+        .args(["ls-files", "-o", "-z", "--exclude-standard"]);
+    for path in parse::z_paths(&store.git.ok(others).await?) {
+        if !path.as_bytes().ends_with(b"/") && !look.hides(&path, false) {
+            entries.push(StatusEntry {
+                path,
+                kind: EntryKind::Untracked,
+            });
+        }
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+impl Look {
+    fn hides(&self, path: &RepoPath, deleted: bool) -> bool {
+        deleted && self.sparse.contains(path) || self.repositories.iter().any(|r| path.is_within(r))
+    }
+
+    fn present(&self) -> impl Iterator<Item = &RepoPath> {
+        self.entries
+            .iter()
+            .filter(|e| e.kind != EntryKind::Deleted)
+            .map(|e| &e.path)
+    }
+}
+
+/// Finds changed files with a `filter` attribute. Their filter is not run, so that what we would save is raw.
+async fn find_filtered(store: &Store, tree: &Tree, look: &mut Look) -> Result<(), WorktreeError> {
+    let mut names = Vec::new();
+    for path in look.present() {
+        names.extend_from_slice(path.as_bytes());
+        names.push(0);
+    }
+    if names.is_empty() {
+        return Ok(());
+    }
+    let ask = look
+        .call(store, tree, "check-attr")
+        .args(["check-attr", "-z", "--stdin", "filter"]);
+    let out = store.git.ok(ask.stdin(names)).await?;
+    let fields: Vec<&[u8]> = parse::z_fields(&out).collect();
+    for answer in fields.chunks_exact(3) {
+        if answer[2] != b"unspecified" && answer[2] != b"unset" {
+            look.special
+                .push(Special::Filtered(RepoPath::from_bytes(answer[0])));
+        }
+    }
+    Ok(())
+}
+
+/// Applies the limits, before anything is added.
+fn find_unsavable(tree: &Tree, look: &mut Look) {
+    let files = look.entries.len();
+    if files > FILES_MAX {
+        look.special.push(Special::TooMany { files });
+        return;
+    }
+    let mut total = 0;
+    let mut special = Vec::new();
+    for path in look.present() {
+        let file = path.below(&tree.path);
+        let Ok(meta) = file.symlink_metadata() else {
+            continue;
+        };
+        if meta.len() > FILE_MAX_BYTES || total + meta.len() > TOTAL_MAX_BYTES {
+            special.push(Special::TooLarge(path.clone()));
+        } else if meta.is_file() && File::open(&file).is_err() {
+            special.push(Special::Unreadable(path.clone()));
+        } else {
+            total += meta.len();
+        }
+    }
+    look.special.extend(special);
+}

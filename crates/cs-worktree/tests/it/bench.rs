@@ -1,0 +1,250 @@
+//! A user's repository, our state directory and an agent, all in one temporary directory.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cs_supervise::command::{self, CommandSpec, Exit, Finished};
+use cs_worktree::*;
+use tempfile::TempDir;
+
+/// What git is given that has no identity of its own: the user's and the agent's commits must say who they are by.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/homebrew/bin";
+
+pub(crate) struct Bench {
+    pub(crate) dir: TempDir,
+    pub(crate) user: PathBuf,
+    pub(crate) worktrees: Worktrees,
+    pub(crate) repository: Repository,
+    pub(crate) base: BranchName,
+}
+
+pub(crate) fn temp_dir() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let builder = tempfile::Builder::new();
+    if memory.is_dir() {
+        builder.tempdir_in(memory).unwrap()
+    } else {
+        builder.tempdir().unwrap()
+    }
+}
+
+/// Runs a program in a directory with an empty home and no git identity in its environment.
+pub(crate) async fn run_in(dir: &Path, home: &Path, program: &str, args: &[&OsStr]) -> Finished {
+    let env = [
+        ("PATH", OsStr::new(PATH)),
+        ("HOME", home.as_os_str()),
+        ("LC_ALL", OsStr::new("C")),
+    ];
+    let spec = CommandSpec {
+        program: program.into(),
+        args: args.iter().map(|a| (*a).to_owned()).collect(),
+        env: env.map(|(k, v)| (k.into(), v.to_owned())).into(),
+        cwd: dir.to_owned(),
+        stdin: Vec::new(),
+        timeout: Duration::from_secs(60),
+        stdout_cap_bytes: 32 << 20,
+        stderr_cap_bytes: 1 << 20,
+    };
+    command::run(&spec).await.unwrap()
+}
+
+pub(crate) async fn try_git(dir: &Path, args: &[&str]) -> Finished {
+    let home = dir.join("../home");
+    let identity = ["-c", "user.name=User", "-c", "user.email=user@example.org"];
+    let args: Vec<&OsStr> = identity.iter().chain(args).map(OsStr::new).collect();
+    run_in(dir, &home, "git", &args).await
+}
+
+/// Runs git as a person or an agent would, and gives its output.
+pub(crate) async fn git(dir: &Path, args: &[&str]) -> String {
+    let done = try_git(dir, args).await;
+    assert_eq!(
+        done.exit,
+        Exit::Code(0),
+        "git {args:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    String::from_utf8_lossy(&done.stdout).trim().to_owned()
+}
+
+impl Bench {
+    /// A user's repository with three files on `main`.
+    pub(crate) async fn new() -> Self {
+        Self::with_config("").await
+    }
+
+    /// The same, with something in the user's own git configuration.
+    pub(crate) async fn with_config(config: &str) -> Self {
+        let dir = temp_dir();
+        let user = dir.path().canonicalize().unwrap().join("user");
+        fs::create_dir(dir.path().join("home")).unwrap();
+        fs::write(dir.path().join("home/.gitconfig"), config).unwrap();
+        fs::create_dir_all(user.join("src")).unwrap();
+        git(&user, &["init", "-q", "-b", "main"]).await;
+        fs::write(user.join("README"), "hello\n").unwrap();
+        fs::write(user.join("src/a.txt"), "a\n").unwrap();
+        fs::write(user.join("src/b.txt"), "b\n").unwrap();
+        fs::write(user.join(".gitignore"), "*.ignored\n.env\n").unwrap();
+        git(&user, &["add", "-A"]).await;
+        git(&user, &["commit", "-q", "-m", "first"]).await;
+        let worktrees = Self::open(dir.path()).await;
+        let seen = Repository::inspect(worktrees.git(), &user).await.unwrap();
+        Self {
+            dir,
+            user,
+            worktrees,
+            repository: seen.repository,
+            base: seen.base_branch,
+        }
+    }
+
+    /// What a daemon does at its start.
+    pub(crate) async fn open(dir: &Path) -> Worktrees {
+        let dir = dir.canonicalize().unwrap();
+        let setup = GitSetup {
+            path: OsString::from(PATH),
+            home: dir.join("home"),
+            xdg_config_home: None,
+            state_dir: dir.join("state"),
+            identity: Identity {
+                name: String::new(),
+                email: String::new(),
+            },
+        };
+        let git = Git::probe(setup).await.unwrap();
+        Worktrees::new(dir.join("state"), git)
+    }
+
+    pub(crate) fn spec(&self, card: &str) -> TreeSpec {
+        let card = CardKey::new(card).unwrap();
+        TreeSpec {
+            codebase: CodebaseKey::new("code").unwrap(),
+            branch: BranchName::for_card(&card, "A title"),
+            card,
+            base_branch: self.base.clone(),
+        }
+    }
+
+    pub(crate) async fn prepare(&self, card: &str) -> Tree {
+        self.worktrees
+            .prepare_tree(&self.repository, &self.spec(card))
+            .await
+            .unwrap()
+            .tree
+    }
+
+    pub(crate) async fn collect(&self, tree: &Tree, run: &str) -> Collected {
+        self.worktrees
+            .collect(&self.repository, tree, &run_key(run))
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn salvage(&self, tree: &Tree, run: &str) -> Salvage {
+        self.worktrees
+            .salvage(tree, &run_key(run), "the agent was stopped")
+            .await
+            .unwrap()
+    }
+
+    /// An agent writes a file and commits it.
+    pub(crate) async fn agent_commits(&self, tree: &Tree, path: &str, content: &str) {
+        let file = tree.path.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, content).unwrap();
+        git(&tree.path, &["add", "-A"]).await;
+        git(&tree.path, &["commit", "-q", "-m", &format!("change {path}")]).await;
+    }
+
+    pub(crate) fn landing_spec(&self, tree: &Tree, head: &Oid, landing: &str) -> LandingSpec {
+        LandingSpec {
+            landing: LandingKey::new(landing).unwrap(),
+            tree: tree.spec.clone(),
+            head: head.clone(),
+            message: "Land the card".into(),
+            author: Identity {
+                name: "Person".into(),
+                email: "person@example.org".into(),
+            },
+        }
+    }
+
+    pub(crate) async fn plan(&self, tree: &Tree, head: &Oid, landing: &str) -> LandingPlan {
+        let spec = self.landing_spec(tree, head, landing);
+        self.worktrees
+            .plan_landing(&self.repository, &spec)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn ready(&self, tree: &Tree, head: &Oid, landing: &str) -> Move {
+        match self.plan(tree, head, landing).await {
+            LandingPlan::Ready(ready) => ready,
+            other => panic!("not ready: {other:?}"),
+        }
+    }
+
+    /// A tree whose agent has committed one change of `path`.
+    pub(crate) async fn card_with(&self, card: &str, path: &str, content: &str) -> (Tree, Oid) {
+        let tree = self.prepare(card).await;
+        self.agent_commits(&tree, path, content).await;
+        let tip = self.collect(&tree, &format!("run-{card}")).await.tip;
+        (tree, tip)
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.dir
+            .path()
+            .canonicalize()
+            .unwrap()
+            .join("state/repos/code/store.git")
+    }
+
+    /// Asks the store something.
+    pub(crate) async fn in_store(&self, args: &[&str]) -> String {
+        let store = self.store();
+        let all: Vec<&str> = ["--git-dir", store.to_str().unwrap()]
+            .into_iter()
+            .chain(args.iter().copied())
+            .collect();
+        git(&self.user, &all).await
+    }
+}
+
+pub(crate) fn run_key(run: &str) -> RunKey {
+    RunKey::new(run).unwrap()
+}
+
+/// Every file below a directory with its kind, mode and content, except below `.git`.
+pub(crate) fn picture(root: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
+    let mut picture = Vec::new();
+    let mut dirs = vec![root.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let meta = path.symlink_metadata().unwrap();
+            if path.file_name() == Some(OsStr::new(".git")) {
+                continue;
+            }
+            let content = if meta.is_dir() {
+                dirs.push(path.clone());
+                Vec::new()
+            } else if meta.is_symlink() {
+                fs::read_link(&path)
+                    .unwrap()
+                    .into_os_string()
+                    .into_encoded_bytes()
+            } else if meta.is_file() {
+                fs::read(&path).unwrap()
+            } else {
+                Vec::new()
+            };
+            picture.push((path, meta.mode(), content));
+        }
+    }
+    picture.sort();
+    picture
+}
