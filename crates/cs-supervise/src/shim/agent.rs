@@ -1,0 +1,114 @@
+//! Starting the agent and seeing its end.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
+
+use crate::closed::{AgentExit, SpawnFailure, SpawnReason};
+use crate::dir::{self, ExecutionDir};
+use crate::identity::ProcessIdentity;
+use crate::wire::{COOKIE_VARIABLE, Ident, Spec};
+use crate::{sys, tree};
+
+/// A started agent. It stays unreaped until its exit is stored, so its number means nobody else.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) pid: Pid,
+    pub(super) pidfd: OwnedFd,
+    pub(super) identity: ProcessIdentity,
+}
+
+impl Agent {
+    /// Starts the agent of a spec, its prompt on standard input.
+    pub(super) fn start(dir: &ExecutionDir, spec: &Spec, ident: &Ident) -> Result<Self, SpawnFailure> {
+        let (program, arguments) = spec
+            .argv
+            .split_first()
+            .ok_or_else(|| failure(SpawnReason::ProgramNotFound, 0))?;
+        let stdin = File::open(dir.file(dir::STDIN)).map_err(|error| system(&error))?;
+        let stdout = ExecutionDir::open_spool(&dir.stdout_spool()).map_err(|error| system(&error))?;
+        let stderr = ExecutionDir::open_spool(&dir.stderr_spool()).map_err(|error| system(&error))?;
+        #[expect(clippy::disallowed_methods, reason = "this is where agents are started")]
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(spec.env.iter().map(|(name, value)| (name, value)));
+        command.env(COOKIE_VARIABLE, &spec.cookie).current_dir(&spec.cwd);
+        command
+            .stdin(Stdio::from(stdin))
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr));
+        sys::start_as_agent(&mut command, getpid());
+        let child = command.spawn().map_err(|error| explain(spec, program, &error))?;
+        // Dropped unreaped: it is waited for through its pidfd.
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| failure(SpawnReason::System, 0))?;
+        let pidfd = tree::open(pid).ok_or_else(|| failure(SpawnReason::System, libc::EMFILE))?;
+        let identity = ProcessIdentity::of(&ident.boot_id, pid).map_err(|error| system(&error))?;
+        let identity = identity.ok_or_else(|| failure(SpawnReason::System, libc::ESRCH))?;
+        Ok(Self { pid, pidfd, identity })
+    }
+
+    /// How the agent ended; `None` while it has not. It stays unreaped.
+    pub(super) fn exit(&self) -> Option<AgentExit> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok()??;
+        Some(match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => AgentExit::Exited(code),
+            (None, Some(signal)) => AgentExit::Signalled(signal),
+            (None, None) => AgentExit::Unknown,
+        })
+    }
+}
+
+fn failure(reason: SpawnReason, errno: i32) -> SpawnFailure {
+    SpawnFailure { reason, errno }
+}
+
+fn system(error: &io::Error) -> SpawnFailure {
+    failure(SpawnReason::System, error.raw_os_error().unwrap_or(0))
+}
+
+/// The kernel gives the same error for several reasons; looking at the files tells them apart.
+fn explain(spec: &Spec, program: &OsStr, error: &io::Error) -> SpawnFailure {
+    let errno = error.raw_os_error().unwrap_or(0);
+    if let Err(error) = fs::read_dir(&spec.cwd) {
+        return failure(
+            SpawnReason::WorkingDirectory,
+            error.raw_os_error().unwrap_or(errno),
+        );
+    }
+    let reason = match errno {
+        libc::ENOENT if is_there(spec, program) => SpawnReason::InterpreterNotFound,
+        libc::ENOENT | libc::ENOTDIR => SpawnReason::ProgramNotFound,
+        libc::EACCES | libc::EPERM | libc::ENOEXEC | libc::EISDIR => SpawnReason::NotExecutable,
+        libc::ELIBBAD | libc::ELOOP => SpawnReason::NotExecutable,
+        libc::E2BIG => SpawnReason::ArgumentsTooLong,
+        _ => SpawnReason::System,
+    };
+    failure(reason, errno)
+}
+
+fn is_there(spec: &Spec, program: &OsStr) -> bool {
+    let program = Path::new(program);
+    if program.components().count() > 1 || program.is_absolute() {
+        return spec.cwd.join(program).exists();
+    }
+    let path = spec
+        .env
+        .iter()
+        .rev()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, value)| value);
+    path.is_some_and(|path| {
+        std::env::split_paths(path)
+            .map(|it: PathBuf| it.join(program))
+            .any(|it| it.is_file())
+    })
+}

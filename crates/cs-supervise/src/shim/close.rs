@@ -1,0 +1,213 @@
+//! Closing the tree after the agent's end, until it is proven that nothing is left.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, getpid, waitid};
+
+use super::witness::living;
+use crate::closed::{Closed, Proof};
+use crate::identity::{BootId, NamedProcess};
+use crate::sweep::{Look, Sweep};
+use crate::tree;
+use crate::wire::{ExitRecord, Spec};
+
+/// A process that is not dead so long after it was killed cannot be killed by us.
+const KILL_LIMIT: Duration = Duration::from_secs(20);
+/// Between two looks, when no event tells earlier.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A tree that is being closed.
+#[derive(Debug)]
+pub(super) struct Closing {
+    boot_id: BootId,
+    cookie_assignment: Vec<u8>,
+    closed: Closed,
+    known: Vec<NamedProcess>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Leftovers may end by themselves.
+    Grace { until: Instant },
+    /// Stop, walk, kill and reap until there is no child.
+    Kill { until: Instant },
+    /// Look for what never was our descendant.
+    Sweep(Sweep),
+    /// Nothing more can be done.
+    Over,
+}
+
+/// What closing waits for.
+#[derive(Debug)]
+pub(super) enum Wait {
+    /// One of these processes to end, or this moment.
+    For(Vec<OwnedFd>, Instant),
+    /// Nothing: this is the end.
+    Nothing(Closed),
+}
+
+impl Closing {
+    pub(super) fn new(
+        now: Instant,
+        spec: &Spec,
+        boot_id: &BootId,
+        exit: ExitRecord,
+        known: Vec<NamedProcess>,
+    ) -> Self {
+        let closed = Closed {
+            exit: exit.exit,
+            stopped_by_us: exit.stopped_by_us,
+            proof: None,
+            leaked: Vec::new(),
+            survivors: Vec::new(),
+            rounds: 0,
+            ended_at_unix_micros: exit.ended_at_unix_micros,
+        };
+        Self {
+            boot_id: boot_id.clone(),
+            cookie_assignment: spec.cookie_assignment(),
+            closed,
+            known,
+            stage: Stage::Grace {
+                until: now + Duration::from_millis(spec.leak_grace_ms.min(60_000)),
+            },
+        }
+    }
+
+    /// Leaves out the grace for leftovers: somebody has asked for the end.
+    pub(super) fn force(&mut self, now: Instant) {
+        if let Stage::Grace { until } = &mut self.stage {
+            *until = now;
+        }
+    }
+
+    /// Does what can be done now.
+    pub(super) fn advance(&mut self, now: Instant) -> Wait {
+        loop {
+            let wait = match &mut self.stage {
+                Stage::Grace { until } => {
+                    let until = *until;
+                    self.grace(now, until)
+                }
+                Stage::Kill { until } => {
+                    let until = *until;
+                    self.kill(now, until)
+                }
+                Stage::Sweep(_) => self.sweep(now),
+                Stage::Over => Some(Wait::Nothing(self.closed.clone())),
+            };
+            if let Some(wait) = wait {
+                return wait;
+            }
+        }
+    }
+
+    fn grace(&mut self, now: Instant, until: Instant) -> Option<Wait> {
+        reap_all();
+        let waiting = pins();
+        if !waiting.is_empty() && now < until {
+            return Some(Wait::For(waiting, until));
+        }
+        if !self.closed.stopped_by_us {
+            self.closed.leaked = living(&self.boot_id);
+        }
+        self.stage = Stage::Kill {
+            until: now + KILL_LIMIT,
+        };
+        None
+    }
+
+    fn kill(&mut self, now: Instant, until: Instant) -> Option<Wait> {
+        if reap_all() == Children::None {
+            let known = self
+                .known
+                .iter()
+                .map(|process| process.identity.clone())
+                .collect();
+            let sweep = Sweep::new(
+                self.boot_id.clone(),
+                self.cookie_assignment.clone(),
+                known,
+                KILL_LIMIT,
+            );
+            self.stage = Stage::Sweep(sweep);
+            return None;
+        }
+        if now >= until {
+            self.closed.survivors = living(&self.boot_id);
+            self.stage = Stage::Over;
+            return None;
+        }
+        self.closed.rounds += tree::kill_below(getpid(), || true);
+        Some(Wait::For(pins(), now + LOOK_INTERVAL))
+    }
+
+    fn sweep(&mut self, now: Instant) -> Option<Wait> {
+        let Stage::Sweep(sweep) = &mut self.stage else {
+            return None;
+        };
+        match sweep.look() {
+            Ok(Look::Again) => None,
+            Ok(Look::Clean) => {
+                // What the sweep killed may have left an orphan to us.
+                if reap_all() == Children::None {
+                    self.closed.rounds += sweep.rounds();
+                    self.closed.proof = Some(Proof::SubreaperEmpty);
+                    self.stage = Stage::Over;
+                } else {
+                    self.stage = Stage::Kill {
+                        until: now + KILL_LIMIT,
+                    };
+                }
+                None
+            }
+            Ok(Look::Killed(members)) => {
+                let pidfds = members.into_iter().map(|member| member.pidfd).collect();
+                Some(Wait::For(pidfds, now + LOOK_INTERVAL))
+            }
+            Ok(Look::Survived(survivors)) => {
+                self.closed.survivors = survivors;
+                self.stage = Stage::Over;
+                None
+            }
+            // Without `/proc` nothing is proven, and nothing more can be found.
+            Err(_) => {
+                self.stage = Stage::Over;
+                None
+            }
+        }
+    }
+}
+
+/// Pidfds of some live processes below this one, to wait for: enough to be woken soon, few enough to be open at once.
+fn pins() -> Vec<OwnedFd> {
+    const ENOUGH: usize = 64;
+    let mut pins = Vec::new();
+    tree::walk(getpid(), |member| {
+        if pins.len() < ENOUGH {
+            pins.push(member.pidfd);
+        }
+    });
+    pins
+}
+
+/// Whether this process has children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Children {
+    Some,
+    None,
+}
+
+/// Reaps every child that has ended, the agent included. The kernel's word that there is no child is the proof.
+fn reap_all() -> Children {
+    loop {
+        match waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Err(Errno::CHILD) => return Children::None,
+            Ok(None) | Err(_) => return Children::Some,
+        }
+    }
+}

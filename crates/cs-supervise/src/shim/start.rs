@@ -1,0 +1,147 @@
+//! From a started program to a shim that holds its execution.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+
+use rustix::fs::Mode;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::process::{chdir, getpid, set_child_subreaper, setsid, umask};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
+
+use super::connection::Connection;
+use super::serve::Shim;
+use crate::dir::{self, ExecutionDir};
+use crate::identity::{BootId, ProcessIdentity, Protocol};
+use crate::sys::{self, Forked};
+use crate::wire::{Ident, Reply, Spec};
+
+/// What a shim could not do before it held its execution.
+struct Failure {
+    op: &'static str,
+    source: io::Error,
+}
+
+/// Runs a shim for the execution in `dir` to its end. Returns the process's exit code.
+pub(super) fn run(dir: &Path) -> i32 {
+    // The starter's end of this connection tells the shim whether it is still wanted.
+    let Ok(connection) = fcntl_dupfd_cloexec(stdin(), 3) else {
+        return 2;
+    };
+    match detach(&connection) {
+        Ok(Forked::Parent) => return 0,
+        Ok(Forked::Child) => {}
+        Err(source) => return complain(connection, &Failure { op: "detach", source }),
+    }
+    let prepared = hold(dir);
+    match prepared {
+        Ok(held) => match Connection::from_starter(UnixStream::from(connection)) {
+            Ok(starter) => held.into_shim(starter).serve(),
+            Err(_) => 1,
+        },
+        Err(failure) => complain(connection, &failure),
+    }
+}
+
+/// Cuts every tie to the starter but the connection. The child goes on; it is nobody's child, so nobody has to reap it.
+fn detach(connection: &OwnedFd) -> io::Result<Forked> {
+    sys::ignore_ending_signals();
+    sys::close_inherited(connection)?;
+    if sys::fork_single_threaded()? == Forked::Parent {
+        return Ok(Forked::Parent);
+    }
+    setsid()?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    dup2_stderr(&null)?;
+    set_child_subreaper(Some(getpid()))?;
+    // For people who list processes: what was executed may have a number for a name.
+    rustix::thread::set_name(c"cs-shim")?;
+    Ok(Forked::Child)
+}
+
+/// A held execution: its lock is taken, its identity is durable, its socket listens.
+struct Held {
+    dir: ExecutionDir,
+    spec: Spec,
+    ident: Ident,
+    lock: File,
+    listener: UnixListener,
+}
+
+impl Held {
+    fn into_shim(self, starter: Connection) -> Shim {
+        Shim::new(self.dir, self.spec, self.ident, self.lock, self.listener, starter)
+    }
+}
+
+fn hold(path: &Path) -> Result<Held, Failure> {
+    let failed = |op| move |source| Failure { op, source };
+    // Relative names from here on: the path may be longer than a socket's may be, and may be moved.
+    chdir(path).map_err(|error| failed("enter its directory")(error.into()))?;
+    let dir = ExecutionDir::at(".");
+    let taken = || io::Error::from(Errno::BUSY);
+    let lock = dir
+        .try_lock()
+        .map_err(failed("lock"))?
+        .ok_or_else(taken)
+        .map_err(failed("lock"))?;
+    if dir.holds(dir::CLOSED).map_err(failed("read"))? || dir.holds(dir::IDENT).map_err(failed("read"))? {
+        // It was judged, or held, before this process came to it.
+        return Err(failed("take what is over")(Errno::EXIST.into()));
+    }
+    let no_spec = || io::Error::from(io::ErrorKind::NotFound);
+    let spec: Spec = dir
+        .read(dir::SPEC)
+        .map_err(failed("read"))?
+        .ok_or_else(no_spec)
+        .map_err(failed("read"))?;
+    for spool in [dir.stdout_spool(), dir.stderr_spool()] {
+        ExecutionDir::open_spool(&spool).map_err(failed("open a spool"))?;
+    }
+    let listener = listen(&dir).map_err(failed("listen"))?;
+    let boot_id = BootId::current().map_err(failed("read the boot id"))?;
+    let shim = ProcessIdentity::of(&boot_id, getpid()).map_err(failed("identify itself"))?;
+    let shim = shim.ok_or_else(no_spec).map_err(failed("identify itself"))?;
+    let ident = Ident {
+        protocol: Protocol::CURRENT,
+        boot_id,
+        shim,
+        nonce: spec.nonce.clone(),
+        cookie: spec.cookie.clone(),
+    };
+    dir.write_durably(dir::IDENT, &ident).map_err(failed("write"))?;
+    Ok(Held {
+        dir,
+        spec,
+        ident,
+        lock,
+        listener,
+    })
+}
+
+fn listen(dir: &ExecutionDir) -> io::Result<UnixListener> {
+    // The agent keeps the mask that it was given.
+    let usual = umask(Mode::from_raw_mode(0o177));
+    let listener = UnixListener::bind(dir.file(dir::SOCKET));
+    umask(usual);
+    let listener = listener?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn complain(connection: OwnedFd, failure: &Failure) -> i32 {
+    let reply = Reply::Broken {
+        op: failure.op.to_owned(),
+        errno: failure.source.raw_os_error().unwrap_or(0),
+        text: failure.source.to_string(),
+    };
+    if let Ok(mut starter) = Connection::from_starter(UnixStream::from(connection)) {
+        // The starter may be gone; there is nobody else to tell.
+        starter.send(&reply);
+    }
+    1
+}
