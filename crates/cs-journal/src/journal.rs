@@ -1,0 +1,440 @@
+//! The claim protocol over ledger and record.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cs_fence::{Attempt, TokenSeed};
+use cs_model::{Clock, IdSource, MachineId, OperationId, RunId};
+
+use crate::error::{JournalError, LedgerError};
+use crate::event::Event;
+use crate::ledger::{Ledger, Opening};
+use crate::owner::{Claimed, LandingClaimed, Recovered};
+use crate::state::{LandingKey, RunKey};
+use crate::window::Window;
+use crate::{Action, ClaimRecord, ClaimRequest, ClaimedRun, Receipt, Reconciled};
+
+/// What a journal needs from outside.
+#[derive(Debug, Clone)]
+pub struct Deps {
+    /// The record that work is taken from.
+    pub record: Arc<dyn ClaimRecord>,
+    /// Makes operation ids and token seeds.
+    pub ids: Arc<dyn IdSource>,
+    /// Tells when an attempt was cut short.
+    pub clock: Arc<dyn Clock>,
+    /// The machine that takes.
+    pub machine: MachineId,
+}
+
+/// What a machine wants to take now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Want {
+    /// Which kind of work.
+    pub action: Action,
+    /// How many pieces at most: the machine's free slots.
+    pub limit: u32,
+    /// The routes that this machine can drive, by name. Landings do not look at them.
+    pub agents: Vec<String>,
+}
+
+/// Takes work exactly once, and owns every attempt until it is over. Cheap to clone; all clones are the same journal.
+///
+/// Every step of an attempt is on the disk before the method that makes it returns, so that whatever dies, the next
+/// process finds each attempt in exactly one place. The methods that write block for one disk sync (milliseconds); none
+/// of them holds a lock across an await.
+#[derive(Clone)]
+pub struct Journal {
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").finish_non_exhaustive()
+    }
+}
+
+impl Journal {
+    /// Opens the ledger at a path, or makes a new one, and rebuilds what it says. The directory must exist.
+    ///
+    /// # Errors
+    /// [`LedgerError`]: another process has it, it is not ours, a newer program wrote it, or the disk refuses.
+    pub fn open(path: &Path, deps: Deps) -> Result<(Self, Opening), LedgerError> {
+        let (ledger, opening) = Ledger::open(path)?;
+        let inner = Inner {
+            ledger,
+            in_flight: BTreeSet::new(),
+            held_runs: BTreeSet::new(),
+            held_landings: BTreeSet::new(),
+        };
+        let shared = Arc::new(Shared {
+            deps,
+            inner: Mutex::new(inner),
+        });
+        shared.compact_if_due();
+        Ok((Self { shared }, opening))
+    }
+
+    /// Takes work: writes the intent, claims, confirms, and writes what was taken (CJ-1 to CJ-4). The confirmed rows are
+    /// the result, those of the direct answer are not looked at.
+    ///
+    /// Any doubt leaves the operation pending, for [`reconcile_pending`](Self::reconcile_pending) (CJ-7); so does
+    /// dropping the future. Until then it is in flight, and invisible to the pending list (CJ-22).
+    ///
+    /// # Errors
+    /// [`JournalError`]; then nothing may be started.
+    pub async fn claim(&self, want: &Want) -> Result<Window, JournalError> {
+        let deps = &self.shared.deps;
+        let operation = OperationId::from_uuid(deps.ids.uuid_v7());
+        let request = ClaimRequest {
+            action: want.action,
+            limit: want.limit,
+            agents: want.agents.clone(),
+            seed: TokenSeed::from_bytes(deps.ids.secret()),
+        };
+        let flight = self.shared.begin(operation, &request)?;
+        let answer = deps.record.claim(deps.machine, operation, &request).await;
+        let answer = answer.map_err(|source| flight.unanswered(request.action, source))?;
+        let (runs, landings) = match self.confirm(&flight, request.action).await? {
+            Some(receipt) => flight.record(&receipt)?,
+            None if answer.is_empty() => flight.cancel()?,
+            None => return Err(JournalError::Contradicted { operation }),
+        };
+        Ok(Window::new(operation, request.action, runs, landings))
+    }
+
+    /// Confirms or fences every operation whose result is unknown, oldest first, and returns how many there were. What
+    /// they took is then in [`recover`](Self::recover). To be called at the start and before any new claim (CJ-8).
+    ///
+    /// # Errors
+    /// [`JournalError`] at the first operation that could not be cleared up; then nothing may be claimed.
+    pub async fn reconcile_pending(&self) -> Result<usize, JournalError> {
+        let pending = self.shared.pending();
+        let count = pending.len();
+        for (operation, action) in pending {
+            let Some(flight) = self.shared.take_off(operation) else {
+                continue;
+            };
+            // What it took is dropped here, and so given back for `recover`.
+            let _taken = match self.confirm(&flight, action).await? {
+                Some(receipt) => flight.record(&receipt)?,
+                None => flight.cancel()?,
+            };
+        }
+        Ok(count)
+    }
+
+    /// Returns the operations whose result is unknown and that nobody in this process is waiting for.
+    #[must_use]
+    pub fn pending(&self) -> Vec<(OperationId, Action)> {
+        self.shared.pending()
+    }
+
+    /// Returns everything in the ledger that nobody in this process holds: what a former process left, and what was
+    /// dropped in this one. Who gets a value owns it; dropping it gives it back to the next call.
+    #[must_use]
+    pub fn recover(&self) -> Recovered {
+        Recovered::take(&self.shared)
+    }
+
+    /// Says how many claims and starts are under way: operations in flight, and attempts and landings that somebody in
+    /// this process holds without anything that answers for them yet. While it is not zero, a stop must not conclude
+    /// that nothing is starting (CJ-24). A start ends with its registration.
+    #[must_use]
+    pub fn windows_open(&self) -> usize {
+        self.shared.lock().windows_open()
+    }
+
+    /// Says whether this very attempt is in the ledger: it is not over on this machine.
+    #[must_use]
+    pub fn holds(&self, attempt: &Attempt) -> bool {
+        let inner = self.shared.lock();
+        let known = inner.ledger.state().runs().get(&(attempt.run, attempt.epoch));
+        known.is_some_and(|entry| entry.attempt == *attempt)
+    }
+
+    /// Says whether any attempt of this run is in the ledger.
+    #[must_use]
+    pub fn holds_run(&self, run: RunId) -> bool {
+        self.shared
+            .lock()
+            .ledger
+            .state()
+            .runs()
+            .keys()
+            .any(|(other, _)| *other == run)
+    }
+
+    /// Returns the latest native session of a run.
+    #[must_use]
+    pub fn session(&self, run: RunId) -> Option<String> {
+        self.shared.lock().ledger.state().session(run).map(str::to_owned)
+    }
+
+    /// Notes the native session of a run as soon as it is known, so that it outlives a crash before the outcome.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it is not durable.
+    pub fn know_session(&self, run: RunId, session: &str) -> Result<(), LedgerError> {
+        if self.session(run).as_deref() == Some(session) {
+            return Ok(());
+        }
+        self.shared.commit(&Event::SessionKnown {
+            run,
+            session: session.to_owned(),
+        })
+    }
+
+    /// Forgets the native session of a run that will not go on.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it is not durable.
+    pub fn forget_session(&self, run: RunId) -> Result<(), LedgerError> {
+        if self.session(run).is_none() {
+            return Ok(());
+        }
+        self.shared.commit(&Event::SessionForgotten { run })
+    }
+
+    /// Says whether this machine's unended runs are still to be imported from the record: the ledger is new, or a part of
+    /// it was lost. True until [`import_complete`](Self::import_complete) (RC-4).
+    #[must_use]
+    pub fn import_needed(&self) -> bool {
+        !self.shared.lock().ledger.state().is_imported()
+    }
+
+    /// Takes an attempt into the ledger that the record gives to this machine and that the ledger does not know. The
+    /// daemon then brings it to where it is: through `prepared`, `registered` and `started` when its execution lives, or
+    /// through `interrupted`. Nothing when the ledger knows it.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it is not durable.
+    pub fn import(&self, row: &ClaimedRun, attempt: &Attempt) -> Result<Option<Claimed>, LedgerError> {
+        self.shared.import(row, attempt)
+    }
+
+    /// Notes that the import is complete; only after all unended runs were read and taken in.
+    ///
+    /// # Errors
+    /// [`LedgerError`] when it is not durable.
+    pub fn import_complete(&self) -> Result<(), LedgerError> {
+        self.shared.commit(&Event::Imported)
+    }
+
+    /// Asks the record what became of an operation: a usable receipt, or nothing when it is cancelled for ever.
+    async fn confirm(&self, flight: &Flight, asked: Action) -> Result<Option<Receipt>, JournalError> {
+        let deps = &self.shared.deps;
+        let operation = flight.operation;
+        let answer = deps.record.reconcile(deps.machine, operation).await;
+        match answer.map_err(|source| flight.unanswered(asked, source))? {
+            Reconciled::Cancelled => Ok(None),
+            Reconciled::Completed { action, receipt } if action == asked => match fault(action, &receipt) {
+                None => Ok(Some(receipt)),
+                Some(fault) => Err(JournalError::BadReceipt { operation, fault }),
+            },
+            Reconciled::Completed { action: stored, .. } => Err(JournalError::AnotherAction {
+                operation,
+                asked,
+                stored,
+            }),
+        }
+    }
+}
+
+/// The one ledger of a process, and who holds what of it.
+pub(crate) struct Shared {
+    pub(crate) deps: Deps,
+    inner: Mutex<Inner>,
+}
+
+/// What is under the lock.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) ledger: Ledger,
+    in_flight: BTreeSet<OperationId>,
+    pub(crate) held_runs: BTreeSet<RunKey>,
+    pub(crate) held_landings: BTreeSet<LandingKey>,
+}
+
+impl Inner {
+    fn windows_open(&self) -> usize {
+        let state = self.ledger.state();
+        let is_starting = |key: &&RunKey| {
+            state
+                .runs()
+                .get(key)
+                .is_some_and(|entry| entry.stage.is_starting())
+        };
+        let is_waiting = |key: &&LandingKey| {
+            state
+                .landings()
+                .get(key)
+                .is_some_and(|entry| entry.stage.is_starting())
+        };
+        self.in_flight.len()
+            + self.held_runs.iter().filter(is_starting).count()
+            + self.held_landings.iter().filter(is_waiting).count()
+    }
+}
+
+impl Shared {
+    /// Takes the lock. A panic under it cannot leave a half-made change: the ledger changes its state in one step, after
+    /// the write.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes one event durable.
+    pub(crate) fn commit(&self, event: &Event) -> Result<(), LedgerError> {
+        self.lock().ledger.append(event)?;
+        tracing::debug!(event = event.name(), "ledger");
+        self.compact_if_due();
+        Ok(())
+    }
+
+    fn compact_if_due(&self) {
+        let mut inner = self.lock();
+        if inner.ledger.is_compaction_due()
+            && let Err(error) = inner.ledger.compact()
+        {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the ledger could not be made smaller"
+            );
+        }
+    }
+
+    fn begin(
+        self: &Arc<Self>,
+        operation: OperationId,
+        request: &ClaimRequest,
+    ) -> Result<Flight, LedgerError> {
+        let event = Event::ClaimBegun {
+            operation,
+            request: request.clone(),
+        };
+        let mut inner = self.lock();
+        inner.ledger.append(&event)?;
+        inner.in_flight.insert(operation);
+        Ok(Flight {
+            shared: Arc::clone(self),
+            operation,
+        })
+    }
+
+    fn pending(&self) -> Vec<(OperationId, Action)> {
+        let inner = self.lock();
+        let claims = inner.ledger.state().claims().iter();
+        claims
+            .filter(|(operation, _)| !inner.in_flight.contains(operation))
+            .map(|(operation, request)| (*operation, request.action))
+            .collect()
+    }
+
+    /// Puts a pending operation in flight again, unless it is over or somebody else has.
+    fn take_off(self: &Arc<Self>, operation: OperationId) -> Option<Flight> {
+        let mut inner = self.lock();
+        let is_pending = inner.ledger.state().claims().contains_key(&operation);
+        (is_pending && inner.in_flight.insert(operation)).then(|| Flight {
+            shared: Arc::clone(self),
+            operation,
+        })
+    }
+
+    fn import(self: &Arc<Self>, row: &ClaimedRun, attempt: &Attempt) -> Result<Option<Claimed>, LedgerError> {
+        let mut inner = self.lock();
+        if inner.ledger.state().runs().contains_key(&(row.run, row.epoch)) {
+            return Ok(None);
+        }
+        inner.ledger.append(&Event::RunKept {
+            row: row.clone(),
+            attempt: *attempt,
+            operation: None,
+        })?;
+        Ok(Claimed::hold(self, &mut inner, (row.run, row.epoch)))
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+/// The attempts that one operation took.
+type Taken = (Vec<Claimed>, Vec<LandingClaimed>);
+
+/// An operation that this process is waiting for. Dropping it leaves it pending, unless it was recorded or cancelled.
+#[derive(Debug)]
+struct Flight {
+    shared: Arc<Shared>,
+    operation: OperationId,
+}
+
+impl Flight {
+    fn unanswered(&self, action: Action, source: crate::ClaimError) -> JournalError {
+        JournalError::Record {
+            operation: self.operation,
+            action,
+            source,
+        }
+    }
+
+    /// Writes what the operation took, and holds it before anybody else can see it.
+    fn record(&self, receipt: &Receipt) -> Result<Taken, LedgerError> {
+        let event = Event::ClaimRecorded {
+            operation: self.operation,
+            receipt: receipt.clone(),
+        };
+        let mut inner = self.shared.lock();
+        inner.ledger.append(&event)?;
+        let runs = receipt.runs.iter().map(|row| (row.run, row.epoch));
+        let runs = runs
+            .filter_map(|key| Claimed::hold(&self.shared, &mut inner, key))
+            .collect();
+        let landings = receipt.landings.iter().map(|row| (row.landing, row.epoch));
+        let landings = landings
+            .filter_map(|key| LandingClaimed::hold(&self.shared, &mut inner, key))
+            .collect();
+        Ok((runs, landings))
+    }
+
+    fn cancel(&self) -> Result<Taken, LedgerError> {
+        self.shared.commit(&Event::ClaimCancelled {
+            operation: self.operation,
+        })?;
+        Ok(Taken::default())
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.shared.lock().in_flight.remove(&self.operation);
+    }
+}
+
+/// Says what makes a receipt unusable, if anything does. One bad row refuses the whole of it.
+fn fault(action: Action, receipt: &Receipt) -> Option<&'static str> {
+    let runs: BTreeSet<RunId> = receipt.runs.iter().map(|row| row.run).collect();
+    let landings: BTreeSet<_> = receipt.landings.iter().map(|row| row.landing).collect();
+    let expected = match action {
+        Action::TakeTurns | Action::TakeRearms | Action::TakeResumes => receipt.landings.is_empty(),
+        Action::TakeLandings => receipt.runs.is_empty(),
+    };
+    let mut epochs = receipt
+        .runs
+        .iter()
+        .map(|row| row.epoch)
+        .chain(receipt.landings.iter().map(|row| row.epoch));
+    if !expected {
+        Some("it holds work of another kind")
+    } else if runs.len() < receipt.runs.len() || landings.len() < receipt.landings.len() {
+        Some("it names the same work twice")
+    } else if epochs.any(|epoch| epoch == cs_model::Epoch::NONE) {
+        Some("it names an attempt without an epoch")
+    } else {
+        None
+    }
+}
