@@ -137,6 +137,7 @@ pub(crate) struct Call {
     limit: Duration,
     reads_only: bool,
     waits_for_locks: bool,
+    literal_paths: bool,
 }
 
 /// What a call wrote.
@@ -164,6 +165,7 @@ impl Call {
             limit: LIMIT,
             reads_only: false,
             waits_for_locks: true,
+            literal_paths: true,
         }
     }
 
@@ -236,6 +238,12 @@ impl Call {
     /// Says that the call must not even refresh an index.
     pub(crate) fn reads_only(mut self) -> Self {
         self.reads_only = true;
+        self
+    }
+
+    /// For a command that knows no literal paths: each path must begin with `./`, which no pathspec magic does.
+    pub(crate) fn dotted_paths(mut self) -> Self {
+        self.literal_paths = false;
         self
     }
 
@@ -402,7 +410,8 @@ impl Git {
             self.inner.content_settings.iter().for_each(|s| set(s));
         }
         call.settings.iter().for_each(|s| set(s));
-        args.extend(["--no-pager".into(), "--literal-pathspecs".into()]);
+        args.push("--no-pager".into());
+        args.extend(call.literal_paths.then(|| "--literal-pathspecs".into()));
         for (flag, path) in [("--git-dir=", &call.git_dir), ("--work-tree=", &call.work_tree)] {
             if let Some(path) = path {
                 let mut arg = OsString::from(flag);

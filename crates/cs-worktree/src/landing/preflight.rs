@@ -177,17 +177,17 @@ async fn ignored(
     }
     let names: Vec<u8> = paths
         .iter()
-        .flat_map(|p| [p.as_bytes(), b"\0"].concat())
+        .flat_map(|p| [b"./", p.as_bytes(), b"\0"].concat())
         .collect();
-    let ask = place
-        .call("check-ignore")
-        .reads_only()
-        .args(["check-ignore", "-z", "--stdin"])
-        .stdin(names);
+    let ask = place.call("check-ignore").reads_only().dotted_paths();
+    let ask = ask.args(["check-ignore", "-z", "--stdin"]).stdin(names);
     let answer = git.run(ask).await?;
     // Exit code 1: none of them.
     if answer.code > 1 {
         return Err(answer.into_error("check-ignore").into());
     }
-    Ok(parse::z_paths(&answer.stdout).into_iter().collect())
+    let dotted = parse::z_fields(&answer.stdout);
+    Ok(dotted
+        .map(|p| RepoPath::from_bytes(p.strip_prefix(b"./").unwrap_or(p)))
+        .collect())
 }

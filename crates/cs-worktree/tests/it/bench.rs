@@ -53,7 +53,14 @@ pub(crate) async fn run_in(dir: &Path, home: &Path, program: &str, args: &[&OsSt
 
 pub(crate) async fn try_git(dir: &Path, args: &[&str]) -> Finished {
     let home = dir.join("../home");
-    let identity = ["-c", "user.name=User", "-c", "user.email=user@example.org"];
+    let identity = [
+        "-c",
+        "user.name=User",
+        "-c",
+        "user.email=user@example.org",
+        "-c",
+        "commit.gpgSign=false",
+    ];
     let args: Vec<&OsStr> = identity.iter().chain(args).map(OsStr::new).collect();
     run_in(dir, &home, "git", &args).await
 }

@@ -1,0 +1,223 @@
+//! A landing that is killed in the middle (G13).
+
+use std::fs;
+
+use cs_worktree::*;
+
+use crate::bench::*;
+
+/// A planned landing that changes, deletes and adds files, with an unrelated dirty file of the user.
+async fn planned(bench: &Bench) -> Move {
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("src/a.txt"), "landed a\n").unwrap();
+    fs::write(tree.path.join("README"), "landed readme\n").unwrap();
+    fs::create_dir(tree.path.join("added")).unwrap();
+    fs::write(tree.path.join("added/new.txt"), "landed new\n").unwrap();
+    fs::write(tree.path.join("added/large.txt"), "landed large\n".repeat(1000)).unwrap();
+    fs::remove_file(tree.path.join("gone.txt")).unwrap();
+    bench.agent_commits(&tree, "last", "x").await;
+    let tip = bench.collect(&tree, "r1").await.tip;
+    fs::write(bench.user.join("src/b.txt"), "the user's own\n").unwrap();
+    bench.ready(&tree, &tip, "l1").await
+}
+
+async fn bench() -> Bench {
+    let bench = Bench::new().await;
+    fs::write(bench.user.join("gone.txt"), "going\n").unwrap();
+    git(&bench.user, &["add", "-A"]).await;
+    git(&bench.user, &["commit", "-q", "-m", "one more"]).await;
+    bench
+}
+
+/// The merge commit is in the user's repository, as it is when the merge begins.
+async fn begin(bench: &Bench, planned: &Move) {
+    let name = format!("refs/cs-panel/land/{}", planned.landing);
+    let refspec = format!("+{name}:{name}");
+    git(
+        &bench.user,
+        &["fetch", "-q", bench.store().to_str().unwrap(), &refspec],
+    )
+    .await;
+}
+
+/// After the recovery everything is as before, and the landing goes through.
+async fn check_restored(bench: &Bench, planned: &Move, before: &[(std::path::PathBuf, u32, Vec<u8>)]) {
+    assert!(picture(&bench.user) == before, "the files are not what they were");
+    assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "M src/b.txt");
+    assert_eq!(
+        bench.worktrees.recover_move(planned).await.unwrap(),
+        MoveRecovery::NotMoved
+    );
+    assert_eq!(
+        bench.worktrees.execute_move(planned).await.unwrap(),
+        MoveOutcome::Moved
+    );
+    assert_eq!(
+        bench.worktrees.recover_move(planned).await.unwrap(),
+        MoveRecovery::Done
+    );
+    assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "M src/b.txt");
+    assert_eq!(
+        fs::read_to_string(bench.user.join("added/new.txt")).unwrap(),
+        "landed new\n"
+    );
+}
+
+#[tokio::test]
+async fn half_written_files_and_our_lock_are_undone() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    let before = picture(&bench.user);
+    begin(&bench, &planned).await;
+    let user = &bench.user;
+    fs::write(user.join(".git/index.lock"), "half an index").unwrap();
+    fs::write(user.join("README"), "landed readme\n").unwrap();
+    fs::remove_file(user.join("src/a.txt")).unwrap();
+    fs::remove_file(user.join("gone.txt")).unwrap();
+    fs::create_dir(user.join("added")).unwrap();
+    fs::write(user.join("added/new.txt"), "").unwrap();
+    fs::write(user.join("added/large.txt"), "landed large\n".repeat(400)).unwrap();
+    assert_eq!(
+        bench.worktrees.recover_move(&planned).await.unwrap(),
+        MoveRecovery::RolledBack
+    );
+    let copy = bench.store().with_file_name("locks").join("l1-index.lock");
+    assert_eq!(fs::read_to_string(copy).unwrap(), "half an index");
+    check_restored(&bench, &planned, &before).await;
+}
+
+#[tokio::test]
+async fn a_new_index_with_the_old_head_is_undone() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    let before = picture(&bench.user);
+    begin(&bench, &planned).await;
+    git(
+        &bench.user,
+        &[
+            "read-tree",
+            "-m",
+            "-u",
+            planned.old.as_str(),
+            planned.new.as_str(),
+        ],
+    )
+    .await;
+    assert_eq!(
+        fs::read_to_string(bench.user.join("README")).unwrap(),
+        "landed readme\n"
+    );
+    assert_eq!(
+        bench.worktrees.recover_move(&planned).await.unwrap(),
+        MoveRecovery::RolledBack
+    );
+    check_restored(&bench, &planned, &before).await;
+}
+
+#[tokio::test]
+async fn edits_that_somebody_made_after_the_crash_are_kept_and_named() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    begin(&bench, &planned).await;
+    fs::write(bench.user.join("src/a.txt"), "landed a\n").unwrap();
+    fs::write(bench.user.join("README"), "edited by the user\n").unwrap();
+    fs::create_dir(bench.user.join("added")).unwrap();
+    fs::write(bench.user.join("added/new.txt"), "landed new\nand edited\n").unwrap();
+    let files = ["README", "added/new.txt"]
+        .map(|p| RepoPath::from_bytes(p))
+        .into();
+    let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+    assert_eq!(recovered, MoveRecovery::ForeignEdits { files });
+    assert_eq!(
+        fs::read_to_string(bench.user.join("README")).unwrap(),
+        "edited by the user\n"
+    );
+    assert_eq!(fs::read_to_string(bench.user.join("src/a.txt")).unwrap(), "a\n");
+    assert_eq!(
+        fs::read_to_string(bench.user.join("src/b.txt")).unwrap(),
+        "the user's own\n"
+    );
+}
+
+#[tokio::test]
+async fn a_move_that_was_never_begun_is_not_moved() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    let before = picture(&bench.user);
+    assert_eq!(
+        bench.worktrees.recover_move(&planned).await.unwrap(),
+        MoveRecovery::NotMoved
+    );
+    begin(&bench, &planned).await;
+    assert_eq!(
+        bench.worktrees.recover_move(&planned).await.unwrap(),
+        MoveRecovery::NotMoved
+    );
+    check_restored(&bench, &planned, &before).await;
+}
+
+#[tokio::test]
+async fn a_user_who_went_on_keeps_what_they_have() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    begin(&bench, &planned).await;
+    fs::write(bench.user.join("README"), "landed readme\n").unwrap();
+    git(&bench.user, &["commit", "-q", "-a", "-m", "took it all"]).await;
+    let before = picture(&bench.user);
+    let files = vec![RepoPath::from_bytes(*b"README")];
+    let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+    assert_eq!(recovered, MoveRecovery::ForeignEdits { files });
+    assert!(picture(&bench.user) == before);
+}
+
+/// Dropping the future kills git, as the death of the daemon's machine would, at some point of the merge.
+#[tokio::test]
+async fn a_merge_killed_at_any_point_is_undone_or_done() {
+    let bench = bench().await;
+    let tree = bench.prepare("c1").await;
+    for n in 0..1500 {
+        fs::write(tree.path.join(format!("file-{n}")), format!("{n}\n").repeat(50)).unwrap();
+    }
+    bench.agent_commits(&tree, "src/a.txt", "landed\n").await;
+    let tip = bench.collect(&tree, "r1").await.tip;
+    fs::write(bench.user.join("src/b.txt"), "the user's own\n").unwrap();
+    let before = picture(&bench.user);
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    let (mut cut, mut ended) = (0, false);
+    for pause in 0..60 {
+        let until = async {
+            // The kill comes when the merge has got to its n-th file, or has ended.
+            let mark = bench.user.join(format!("file-{}", pause * 25));
+            while !mark.exists() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = until => cut += 1,
+            outcome = bench.worktrees.execute_move(&planned) => {
+                assert_eq!(outcome.unwrap(), MoveOutcome::Moved);
+                ended = true;
+            }
+        }
+        let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+        if recovered == MoveRecovery::Done {
+            ended = true;
+        }
+        if ended || cut >= 6 {
+            break;
+        }
+        assert_eq!(recovered, MoveRecovery::RolledBack, "after {cut} kills");
+        assert!(
+            picture(&bench.user) == before,
+            "the files are not what they were after {cut} kills"
+        );
+        assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "M src/b.txt");
+    }
+    assert!(cut > 0, "no merge was cut");
+    assert_eq!(
+        bench.worktrees.execute_move(&planned).await.unwrap(),
+        MoveOutcome::Moved
+    );
+    assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "M src/b.txt");
+}

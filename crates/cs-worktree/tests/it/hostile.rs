@@ -1,0 +1,191 @@
+//! A tree whose git configuration wants to run programs: nothing of it runs in the whole life of the card (G3).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use cs_worktree::*;
+
+use crate::bench::*;
+
+const HOOKS: [&str; 15] = [
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-update",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-receive",
+    "prepare-commit-msg",
+    "reference-transaction",
+    "update",
+];
+
+/// Writes a program that leaves a canary, and gives its path.
+fn canary(dir: &Path, name: &str) -> String {
+    let program = dir.join(name);
+    let text = format!("#!/bin/sh\ntouch '{}/fired-{name}'\ncat\n", dir.display());
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program.to_str().unwrap().to_owned()
+}
+
+fn fired(dir: &Path) -> Vec<String> {
+    let names = fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap());
+    names.filter(|n| n.starts_with("fired-")).collect()
+}
+
+fn plant(tree: &Tree, canaries: &Path) {
+    fs::create_dir(canaries).unwrap();
+    let hooks = tree.path.join(".git/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    for hook in HOOKS {
+        let program = canary(canaries, &format!("hook-{hook}"));
+        fs::copy(program, hooks.join(hook)).unwrap();
+    }
+    let program = |name: &str| canary(canaries, name);
+    let included = canaries.join("included");
+    fs::write(&included, format!("[core]\n\taskPass = {}\n", program("askpass"))).unwrap();
+    let text = format!(
+        "[core]\n\tfsmonitor = {}\n\tpager = {}\n\teditor = {}\n\tsshCommand = {}\n\tgitProxy = {}\n\talternateRefsCommand = {}\n\
+         [filter \"evil\"]\n\tclean = {}\n\tsmudge = {}\n\tprocess = {}\n\trequired = true\n\
+         [diff]\n\texternal = {}\n[diff \"evil\"]\n\ttextconv = {}\n\tcommand = {}\n\
+         [merge \"evil\"]\n\tdriver = {}\n[gpg]\n\tprogram = {}\n[commit]\n\tgpgSign = true\n\
+         [credential]\n\thelper = !{}\n[uploadpack]\n\tpackObjectsHook = {}\n[alias]\n\tstatus = !{}\n\
+         [include]\n\tpath = {}\n[submodule \"x\"]\n\tupdate = !{}\n",
+        program("fsmonitor"),
+        program("pager"),
+        program("editor"),
+        program("ssh"),
+        program("proxy"),
+        program("alternates"),
+        program("clean"),
+        program("smudge"),
+        program("process"),
+        program("external"),
+        program("textconv"),
+        program("command"),
+        program("driver"),
+        program("gpg"),
+        program("credential"),
+        program("pack"),
+        program("alias"),
+        included.display(),
+        program("submodule"),
+    );
+    let config = tree.path.join(".git/config");
+    let mut all = fs::read_to_string(&config).unwrap();
+    all.push_str(&text);
+    fs::write(config, all).unwrap();
+}
+
+#[tokio::test]
+async fn nothing_of_a_hostile_tree_runs_in_the_whole_life_of_a_card() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let attributes = "*.txt filter=evil diff=evil merge=evil\n";
+    bench.agent_commits(&tree, ".gitattributes", attributes).await;
+    bench.agent_commits(&tree, "src/a.txt", "agent\n").await;
+    let canaries = bench.dir.path().canonicalize().unwrap().join("canaries");
+    plant(&tree, &canaries);
+    fs::write(tree.path.join("src/b.txt"), "uncommitted\n").unwrap();
+    fs::write(tree.path.join("new"), "untracked\n").unwrap();
+    fs::write(bench.user.join("src/c.txt"), "c\n").unwrap();
+    git(&bench.user, &["add", "-A"]).await;
+    git(&bench.user, &["commit", "-q", "-m", "the base goes on"]).await;
+
+    let status = bench.worktrees.status(&tree).await.unwrap();
+    assert_eq!(status.entries.len(), 2);
+    bench.worktrees.diff(&tree.spec).await.unwrap();
+    let tip = bench.collect(&tree, "r1").await.tip;
+    let salvage = bench.salvage(&tree, "r1").await;
+    // The attribute names a filter that is not run: that is said, and the tree kept.
+    let filtered = vec![Special::Filtered(RepoPath::from_bytes(*b"src/b.txt"))];
+    assert_eq!(salvage.completeness, Completeness::Partial(filtered));
+    bench
+        .worktrees
+        .prepare_tree(&bench.repository, &tree.spec)
+        .await
+        .unwrap();
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    assert_eq!(
+        bench.worktrees.execute_move(&ready).await.unwrap(),
+        MoveOutcome::Moved
+    );
+    fs::remove_file(tree.path.join("new")).unwrap();
+    fs::write(tree.path.join("src/b.txt"), "b\n").unwrap();
+    let salvage = bench.salvage(&tree, "r2").await;
+    bench.worktrees.discard(salvage.proof().unwrap()).await.unwrap();
+    assert_eq!(fired(&canaries), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_canaries_do_fire_for_a_plain_git_call() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    bench
+        .agent_commits(
+            &tree,
+            ".gitattributes",
+            "*.txt filter=evil diff=evil merge=evil\n",
+        )
+        .await;
+    let canaries = bench.dir.path().canonicalize().unwrap().join("canaries");
+    plant(&tree, &canaries);
+    fs::write(tree.path.join("src/b.txt"), "uncommitted\n").unwrap();
+    try_git(&tree.path, &["status"]).await;
+    try_git(&tree.path, &["add", "-A"]).await;
+    assert!(fired(&canaries).len() >= 2, "{:?}", fired(&canaries));
+}
+
+#[tokio::test]
+async fn hooks_of_the_user_do_not_run_at_a_collect_or_a_landing() {
+    let bench = Bench::new().await;
+    let canaries = bench.dir.path().canonicalize().unwrap().join("canaries");
+    fs::create_dir(&canaries).unwrap();
+    let hooks = bench.user.join(".git/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    for hook in HOOKS {
+        fs::copy(canary(&canaries, hook), hooks.join(hook)).unwrap();
+    }
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    assert_eq!(
+        bench.worktrees.execute_move(&ready).await.unwrap(),
+        MoveOutcome::Moved
+    );
+    assert_eq!(fired(&canaries), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_promisor_remote_in_the_tree_is_not_asked_for_anything() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    bench.agent_commits(&tree, "src/a.txt", "agent\n").await;
+    let canaries = bench.dir.path().canonicalize().unwrap().join("canaries");
+    fs::create_dir(&canaries).unwrap();
+    let program = canary(&canaries, "uploadpack");
+    let blob = git(&tree.path, &["rev-parse", "HEAD:src/a.txt"]).await;
+    let object = tree.path.join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    fs::remove_file(object).unwrap();
+    let config = tree.path.join(".git/config");
+    let mut text = fs::read_to_string(&config).unwrap();
+    text.push_str(&format!(
+        "[extensions]\n\tpartialClone = evil\n[remote \"evil\"]\n\turl = ext::{program}\n\tuploadpack = {program}\n\tpromisor = true\n"
+    ));
+    fs::write(&config, text).unwrap();
+    let salvage = bench.salvage(&tree, "r1").await;
+    assert!(
+        matches!(salvage.completeness, Completeness::Partial(_)),
+        "{salvage:?}"
+    );
+    assert!(!bench.collect(&tree, "r1").await.head_readable);
+    assert_eq!(fired(&canaries), Vec::<String>::new());
+}

@@ -1,0 +1,199 @@
+//! The first look at a user's repository, and bad input.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use cs_worktree::*;
+
+use crate::bench::*;
+
+async fn inspect(bench: &Bench, path: &Path) -> Result<Inspection, WorktreeError> {
+    Repository::inspect(bench.worktrees.git(), path).await
+}
+
+/// A new directory beside the user's repository, where a git command was run.
+async fn beside(bench: &Bench, name: &str, command: &[&str]) -> std::path::PathBuf {
+    let dir = bench.dir.path().join(name);
+    fs::create_dir(&dir).unwrap();
+    if !command.is_empty() {
+        git(&dir, command).await;
+    }
+    dir
+}
+
+#[tokio::test]
+async fn what_is_no_usable_repository_is_refused_with_a_reason_and_without_its_path() {
+    let bench = Bench::new().await;
+    let plain = beside(&bench, "plain", &[]).await;
+    let bare = beside(&bench, "bare", &["init", "-q", "--bare"]).await;
+    let empty = beside(&bench, "empty", &["init", "-q"]).await;
+    let missing = bench.dir.path().join("missing");
+    let results = [
+        (inspect(&bench, &plain).await, "not inside a git repository"),
+        (inspect(&bench, &missing).await, "not inside a git repository"),
+        (inspect(&bench, &bare).await, "bare"),
+        (
+            inspect(&bench, &empty).await,
+            "no commit yet; make a first commit",
+        ),
+    ];
+    for (result, text) in results {
+        let error = result.unwrap_err();
+        assert!(error.to_string().contains(text), "{error}");
+        assert!(error.public().contains(text), "{}", error.public());
+        assert!(!error.public().contains('/'), "{}", error.public());
+    }
+}
+
+#[tokio::test]
+async fn a_detached_head_falls_back_to_the_default_branch() {
+    let bench = Bench::new().await;
+    git(&bench.user, &["checkout", "-q", "--detach"]).await;
+    let seen = inspect(&bench, &bench.user).await.unwrap();
+    assert_eq!(seen.current_branch, None);
+    assert_eq!(seen.base_branch.as_str(), "main");
+    git(&bench.user, &["branch", "-m", "main", "trunk"]).await;
+    let error = inspect(&bench, &bench.user).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::NoBase { .. }), "{error}");
+    fs::write(
+        bench.dir.path().join("home/.gitconfig"),
+        "[init]\n\tdefaultBranch = trunk\n",
+    )
+    .unwrap();
+    assert_eq!(
+        inspect(&bench, &bench.user).await.unwrap().base_branch.as_str(),
+        "trunk"
+    );
+}
+
+#[tokio::test]
+async fn a_linked_working_tree_belongs_to_its_repository() {
+    let bench = Bench::new().await;
+    git(&bench.user, &["worktree", "add", "-q", "-b", "side", "../linked"]).await;
+    let seen = inspect(&bench, &bench.dir.path().join("linked")).await.unwrap();
+    assert_eq!(seen.repository.common_dir, bench.repository.common_dir);
+    assert_eq!(
+        seen.base_branch.as_str(),
+        "main",
+        "the base is the branch of the main working tree"
+    );
+}
+
+#[tokio::test]
+async fn a_remote_is_seen() {
+    let bench = Bench::new().await;
+    git(
+        &bench.user,
+        &["remote", "add", "origin", "https://example.invalid/x.git"],
+    )
+    .await;
+    assert!(inspect(&bench, &bench.user).await.unwrap().has_remote);
+}
+
+#[tokio::test]
+async fn a_branch_in_the_way_of_the_card_branch_is_named() {
+    for name in ["cs", "cs/C1-A-Title", "cs/c1-a-title/x"] {
+        let bench = Bench::new().await;
+        git(&bench.user, &["branch", name]).await;
+        let error = bench
+            .worktrees
+            .prepare_tree(&bench.repository, &bench.spec("c1"))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&error, WorktreeError::BranchCollision { existing, .. } if existing == name),
+            "{error}"
+        );
+        assert!(
+            !bench.dir.path().join("state/cards/c1").exists(),
+            "a refused tree left something behind"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_base_that_does_not_exist_is_named() {
+    let bench = Bench::new().await;
+    let spec = TreeSpec {
+        base_branch: BranchName::new("nope").unwrap(),
+        ..bench.spec("c1")
+    };
+    let error = bench
+        .worktrees
+        .prepare_tree(&bench.repository, &spec)
+        .await
+        .unwrap_err();
+    assert_eq!(error.public(), "the branch nope does not exist in the repository");
+}
+
+#[tokio::test]
+async fn a_foreign_directory_in_the_place_of_a_tree_is_not_touched() {
+    let bench = Bench::new().await;
+    let place = bench.dir.path().join("state/cards/c1/code");
+    fs::create_dir_all(place.join("work")).unwrap();
+    fs::write(place.join("work/thesis"), "precious").unwrap();
+    let error = bench
+        .worktrees
+        .prepare_tree(&bench.repository, &bench.spec("c1"))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, WorktreeError::NotOurTree { .. }), "{error}");
+    assert_eq!(fs::read_to_string(place.join("work/thesis")).unwrap(), "precious");
+}
+
+async fn probe_with(dir: &Path, path: OsString) -> Result<Git, WorktreeError> {
+    let setup = GitSetup {
+        path,
+        home: dir.to_owned(),
+        xdg_config_home: None,
+        state_dir: dir.join("state"),
+        identity: Identity::default(),
+    };
+    Git::probe(setup).await
+}
+
+#[tokio::test]
+async fn a_missing_or_old_git_is_a_clear_error() {
+    let dir = temp_dir();
+    let missing = probe_with(dir.path(), dir.path().as_os_str().to_owned())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        "git was not found; install git 2.38 or newer"
+    );
+    let old = dir.path().join("git");
+    fs::write(&old, "#!/bin/sh\necho git version 2.30.2\n").unwrap();
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o755)).unwrap();
+    let error = probe_with(dir.path(), dir.path().as_os_str().to_owned())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "git 2.30.2 is too old; install git 2.38 or newer"
+    );
+}
+
+#[tokio::test]
+async fn a_shallow_clone_works_as_a_codebase() {
+    let bench = Bench::new().await;
+    fs::write(bench.user.join("README"), "second\n").unwrap();
+    git(&bench.user, &["commit", "-q", "-a", "-m", "second"]).await;
+    let url = format!("file://{}", bench.user.display());
+    git(&bench.user, &["clone", "-q", "--depth=1", &url, "../shallow"]).await;
+    let user = bench.dir.path().canonicalize().unwrap().join("shallow");
+    let repository = inspect(&bench, &user).await.unwrap().repository;
+    let bench = Bench {
+        user,
+        repository,
+        ..bench
+    };
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    assert_eq!(
+        bench.worktrees.execute_move(&ready).await.unwrap(),
+        MoveOutcome::Moved
+    );
+}

@@ -1,0 +1,267 @@
+//! What a snapshot cannot carry: it is found, named, and the tree is kept.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use cs_worktree::*;
+
+use crate::bench::*;
+
+/// Salvages, expects this reason among those for a partial salvage, and that no proof for a removal comes out.
+async fn check(bench: &Bench, tree: &Tree, expected: Special) -> Salvage {
+    let salvage = bench.salvage(tree, "r1").await;
+    let Completeness::Partial(reasons) = &salvage.completeness else {
+        panic!("{expected:?}: {:?}", salvage.completeness);
+    };
+    assert!(reasons.contains(&expected), "{expected:?} is not in {reasons:?}");
+    assert!(salvage.proof().is_none());
+    let collected = bench.collect(tree, "r1").await;
+    assert!(collected.dirty);
+    salvage
+}
+
+fn path(path: &str) -> RepoPath {
+    RepoPath::from_bytes(path)
+}
+
+#[tokio::test]
+async fn a_nested_repository_keeps_the_tree_and_the_rest_is_saved() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    fs::create_dir_all(tree.path.join("vendor/lib")).unwrap();
+    git(&tree.path.join("vendor/lib"), &["init", "-q"]).await;
+    fs::write(tree.path.join("vendor/lib/code"), "x").unwrap();
+    fs::write(tree.path.join("mine"), "y").unwrap();
+    let salvage = check(&bench, &tree, Special::NestedRepository(path("vendor/lib"))).await;
+    let commit = salvage.commit.unwrap();
+    assert_eq!(
+        bench
+            .in_store(&["ls-tree", "-r", "--name-only", commit.as_str(), "mine", "vendor"])
+            .await,
+        "mine"
+    );
+}
+
+#[tokio::test]
+async fn a_populated_submodule_keeps_the_tree() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let url = bench.user.to_str().unwrap();
+    git(
+        &tree.path,
+        &[
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+            url,
+            "sub",
+        ],
+    )
+    .await;
+    git(&tree.path, &["commit", "-q", "-m", "a submodule"]).await;
+    check(&bench, &tree, Special::Submodule(path("sub"))).await;
+}
+
+#[tokio::test]
+async fn a_changed_file_under_a_filter_keeps_the_tree() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    bench
+        .agent_commits(
+            &tree,
+            ".gitattributes",
+            "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+        )
+        .await;
+    assert!(bench.worktrees.status(&tree).await.unwrap().is_clean());
+    fs::write(tree.path.join("big.bin"), [0; 100]).unwrap();
+    check(&bench, &tree, Special::Filtered(path("big.bin"))).await;
+}
+
+#[tokio::test]
+async fn a_merge_in_conflict_keeps_the_tree_and_its_state() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    git(&tree.path, &["switch", "-q", "-c", "side"]).await;
+    bench.agent_commits(&tree, "src/a.txt", "one\n").await;
+    git(&tree.path, &["switch", "-q", "-"]).await;
+    bench.agent_commits(&tree, "src/a.txt", "two\n").await;
+    let merged = try_git(&tree.path, &["merge", "-q", "side"]).await;
+    assert_eq!(merged.exit, cs_supervise::command::Exit::Code(1));
+    let state = ["HEAD", "MERGE_HEAD", "index"].map(|f| fs::read(tree.path.join(".git").join(f)).unwrap());
+    let salvage = check(&bench, &tree, Special::UnderWay(BusyWith::Merge)).await;
+    let after = ["HEAD", "MERGE_HEAD", "index"].map(|f| fs::read(tree.path.join(".git").join(f)).unwrap());
+    assert!(state == after, "the state of the merge was changed");
+    let side = git(&tree.path, &["rev-parse", "side"]).await;
+    assert_eq!(
+        bench
+            .in_store(&["rev-parse", &format!("{}^2", salvage.commit.unwrap())])
+            .await,
+        side
+    );
+    check(&bench, &tree, Special::Unmerged).await;
+}
+
+#[tokio::test]
+async fn every_operation_under_way_keeps_the_tree() {
+    for (file, busy) in [
+        ("CHERRY_PICK_HEAD", BusyWith::CherryPick),
+        ("REVERT_HEAD", BusyWith::Revert),
+        ("rebase-merge/x", BusyWith::Rebase),
+        ("rebase-apply/x", BusyWith::Rebase),
+        ("BISECT_START", BusyWith::Bisect),
+        ("index.lock", BusyWith::IndexLock),
+    ] {
+        let bench = Bench::new().await;
+        let tree = bench.prepare("c1").await;
+        let file = tree.path.join(".git").join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "").unwrap();
+        check(&bench, &tree, Special::UnderWay(busy)).await;
+    }
+}
+
+/// What was done to the `.git` of a tree, and the reason that must come out.
+async fn check_broken(breaks: impl Fn(&std::path::Path), expected: Special) {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("work in progress"), "precious").unwrap();
+    breaks(&tree.path.join(".git"));
+    let salvage = check(&bench, &tree, expected).await;
+    let commit = salvage
+        .commit
+        .expect("the files are saved whatever happened to .git");
+    assert_eq!(
+        bench
+            .in_store(&["show", &format!("{commit}:work in progress")])
+            .await,
+        "precious"
+    );
+}
+
+#[tokio::test]
+async fn a_deleted_git_directory_does_not_lose_the_files() {
+    check_broken(
+        |git_dir| fs::remove_dir_all(git_dir).unwrap(),
+        Special::HeadUnreadable,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_git_directory_replaced_by_a_file_does_not_lose_the_files() {
+    let replace = |git_dir: &std::path::Path| {
+        fs::remove_dir_all(git_dir).unwrap();
+        fs::write(git_dir, "gitdir: /nonexistent\n").unwrap();
+    };
+    check_broken(replace, Special::HeadUnreadable).await;
+}
+
+#[tokio::test]
+async fn a_head_that_names_nothing_does_not_lose_the_files() {
+    let dangle =
+        |git_dir: &std::path::Path| fs::write(git_dir.join("HEAD"), "ref: refs/heads/none\n").unwrap();
+    check_broken(dangle, Special::HeadUnreadable).await;
+}
+
+#[tokio::test]
+async fn missing_objects_do_not_lose_the_files() {
+    let drop_objects = |git_dir: &std::path::Path| fs::remove_dir_all(git_dir.join("objects")).unwrap();
+    check_broken(drop_objects, Special::HeadUnreadable).await;
+}
+
+#[tokio::test]
+async fn a_corrupt_index_does_not_lose_the_files() {
+    let corrupt = |git_dir: &std::path::Path| fs::write(git_dir.join("index"), "nonsense").unwrap();
+    check_broken(corrupt, Special::IndexUnreadable).await;
+}
+
+#[tokio::test]
+async fn a_file_over_the_limit_is_left_out_and_keeps_the_tree() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let big = File::create(tree.path.join("big")).unwrap();
+    big.set_len((50 << 20) + 1).unwrap();
+    fs::write(tree.path.join("small"), "x").unwrap();
+    let salvage = check(&bench, &tree, Special::TooLarge(path("big"))).await;
+    let commit = salvage.commit.unwrap();
+    assert_eq!(
+        bench
+            .in_store(&["ls-tree", "--name-only", commit.as_str(), "big", "small"])
+            .await,
+        "small"
+    );
+}
+
+#[tokio::test]
+async fn a_socket_keeps_the_tree() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let _socket = std::os::unix::net::UnixListener::bind(tree.path.join("s")).unwrap();
+    check(&bench, &tree, Special::NotAFile(path("s"))).await;
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_keeps_the_tree() {
+    let bench = Bench::new().await;
+    // Root reads everything.
+    if bench.dir.path().metadata().unwrap().uid() == 0 {
+        return;
+    }
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("closed"), "x").unwrap();
+    fs::set_permissions(tree.path.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::write(tree.path.join("open"), "x").unwrap();
+    let salvage = check(&bench, &tree, Special::Unreadable(path("closed"))).await;
+    let commit = salvage.commit.unwrap();
+    assert_eq!(
+        bench
+            .in_store(&["ls-tree", "--name-only", commit.as_str(), "open", "closed"])
+            .await,
+        "open"
+    );
+}
+
+#[tokio::test]
+async fn a_tree_that_changed_after_its_salvage_is_not_discarded() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let salvage = bench.salvage(&tree, "r1").await;
+    assert_eq!(salvage.completeness, Completeness::Nothing);
+    fs::write(tree.path.join("x.ignored"), "even an ignored file counts").unwrap();
+    let refused = bench.worktrees.discard(salvage.proof().unwrap()).await;
+    assert!(matches!(refused, Err(WorktreeError::TreeChanged)), "{refused:?}");
+    assert!(tree.path.join("x.ignored").exists());
+}
+
+#[tokio::test]
+async fn emptying_the_trash_leaves_the_targets_of_links_alone() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let shared = bench.dir.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::write(shared.join("module"), "shared").unwrap();
+    std::os::unix::fs::symlink(&shared, tree.path.join("node_modules")).unwrap();
+    fs::create_dir(tree.path.join("closed")).unwrap();
+    fs::write(tree.path.join("closed/x"), "x").unwrap();
+    fs::set_permissions(tree.path.join("closed"), fs::Permissions::from_mode(0o555)).unwrap();
+    let salvage = bench.salvage(&tree, "r1").await;
+    let trashed = bench.worktrees.discard(salvage.proof().unwrap()).await.unwrap();
+    let now = trashed
+        .join("discarded.json")
+        .metadata()
+        .unwrap()
+        .modified()
+        .unwrap();
+    fs::create_dir(trashed.with_file_name("not ours")).unwrap();
+    let emptied = bench
+        .worktrees
+        .empty_trash(std::time::Duration::ZERO, now)
+        .await
+        .unwrap();
+    assert_eq!((emptied.deleted, emptied.kept.len()), (1, 1));
+    assert!(!trashed.exists());
+    assert_eq!(fs::read_to_string(shared.join("module")).unwrap(), "shared");
+}
