@@ -28,6 +28,7 @@ mod landing;
 mod locks;
 mod parse;
 mod path;
+mod person;
 mod procs;
 mod repository;
 mod runner;
