@@ -1,0 +1,234 @@
+//! The tests: how they are run, and how much time each part of them may take.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::tool::{Tool, root, say};
+
+/// A part of the tests and its share of the time.
+struct Suite {
+    name: &'static str,
+    packages: &'static [&'static str],
+    /// Minutes of test time, the tests counted one after another.
+    minutes: u64,
+}
+
+/// The whole takes at most 30 minutes; a suite that needs more takes it from another one here.
+const SUITES: [Suite; 5] = [
+    Suite {
+        name: "rules",
+        packages: &[
+            "cs-model",
+            "cs-fence",
+            "cs-journal",
+            "cs-settle",
+            "cs-record",
+            "cs-harness",
+            "cs-testkit",
+            "cs-tools",
+            "cs-tracker",
+        ],
+        minutes: 5,
+    },
+    Suite {
+        name: "stores",
+        packages: &["cs-sqlite", "cs-postgres"],
+        minutes: 5,
+    },
+    Suite {
+        name: "processes",
+        packages: &["cs-supervise", "cs-worktree", "cs-agent-script"],
+        minutes: 7,
+    },
+    Suite {
+        name: "end to end",
+        packages: &["cs-daemon", "cs-panel"],
+        minutes: 11,
+    },
+    Suite {
+        name: "tools",
+        packages: &["xtask"],
+        minutes: 2,
+    },
+];
+
+/// Where nextest writes its report, as `.config/nextest.toml` says.
+const JUNIT: &str = "target/nextest/default/junit.xml";
+
+#[cfg(test)]
+const MINUTES: u64 = 30;
+
+/// The crates whose tests start no process and need no disk.
+const QUICK: [&str; 6] = [
+    "cs-model",
+    "cs-fence",
+    "cs-settle",
+    "cs-record",
+    "cs-harness",
+    "xtask",
+];
+
+/// Runs every test of the workspace.
+pub(crate) fn test() -> Result<()> {
+    if !Tool::cargo(&["nextest", "--version"]).works() {
+        return isolated(Tool::cargo(&[
+            "test",
+            "--workspace",
+            "--locked",
+            "--no-fail-fast",
+        ]))
+        .run();
+    }
+    let report = root().join(JUNIT);
+    if report.exists() {
+        fs::remove_file(&report)?; // an old report must not pass for this run's
+    }
+    let tests = isolated(Tool::cargo(&[
+        "nextest",
+        "run",
+        "--workspace",
+        "--locked",
+        "--no-fail-fast",
+    ]));
+    let docs = isolated(Tool::cargo(&[
+        "test",
+        "--workspace",
+        "--locked",
+        "--doc",
+        "--quiet",
+    ]));
+    let outcome = tests.run();
+    if let Ok(xml) = fs::read_to_string(&report) {
+        say(&shares(&times_by_package(&xml)));
+    }
+    outcome?;
+    docs.run()
+}
+
+/// Runs the tests of the quick crates.
+pub(crate) fn test_quick() -> Result<()> {
+    let mut args = vec!["test", "--locked", "--lib", "--bins", "--quiet"];
+    for package in QUICK {
+        args.extend(["-p", package]);
+    }
+    isolated(Tool::cargo(&args)).run()
+}
+
+/// The same for everybody: no git identity or configuration of the developer, temporary files in memory where that exists.
+fn isolated(mut tool: Tool) -> Tool {
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+        "EMAIL",
+    ] {
+        tool = tool.without(name);
+    }
+    tool = tool
+        .with("GIT_CONFIG_GLOBAL", "/dev/null")
+        .with("GIT_CONFIG_NOSYSTEM", "1")
+        .with("INSTA_UPDATE", "no");
+    let memory = "/dev/shm";
+    if is_writable(Path::new(memory)) {
+        tool.with("TMPDIR", memory)
+    } else {
+        tool
+    }
+}
+
+fn is_writable(dir: &Path) -> bool {
+    let probe = dir.join(format!("xtask-probe-{}", std::process::id()));
+    let written = fs::write(&probe, "").is_ok();
+    written && fs::remove_file(&probe).is_ok()
+}
+
+/// Reads the time of each package's tests from nextest's JUnit report, whose suites are named `package` or `package::target`.
+fn times_by_package(xml: &str) -> BTreeMap<String, Duration> {
+    let mut times: BTreeMap<String, Duration> = BTreeMap::new();
+    let mut package = "";
+    for tag in xml.split('<') {
+        if tag.starts_with("testsuite ") {
+            let name = attribute(tag, "name").unwrap_or_default();
+            package = name.split("::").next().unwrap_or_default();
+        } else if tag.starts_with("testcase ") {
+            let seconds = attribute(tag, "time")
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0.0);
+            *times.entry(package.to_owned()).or_default() += Duration::from_secs_f64(seconds);
+        }
+    }
+    times
+}
+
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
+    rest.split_once('"').map(|(value, _)| value)
+}
+
+fn shares(times: &BTreeMap<String, Duration>) -> String {
+    let mut lines = String::from("\ntest time by suite (tests counted one after another)");
+    for Suite {
+        name,
+        packages,
+        minutes,
+    } in &SUITES
+    {
+        let spent: Duration = packages.iter().filter_map(|package| times.get(*package)).sum();
+        let note = if spent > Duration::from_secs(60 * minutes) {
+            "  OVER ITS SHARE"
+        } else {
+            ""
+        };
+        lines.push_str(&format!(
+            "\n  {name:<12} {:>7.1} s of {minutes:>2} min{note}",
+            spent.as_secs_f64()
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_are_the_whole_and_every_package_has_one() {
+        assert_eq!(SUITES.iter().map(|suite| suite.minutes).sum::<u64>(), MINUTES);
+        let mut listed: Vec<&str> = SUITES.iter().flat_map(|suite| suite.packages).copied().collect();
+        for entry in fs::read_dir(root().join("crates")).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(listed.contains(&name.as_str()), "{name} is in no suite");
+        }
+        listed.sort_unstable();
+        let count = listed.len();
+        listed.dedup();
+        assert_eq!(listed.len(), count, "a package is in two suites");
+    }
+
+    #[test]
+    fn a_suite_over_its_share_is_named() {
+        let xml = r#"<testsuites name="run" time="9"><testsuite name="cs-sqlite::laws" tests="2">
+            <testcase name="a &lt; b" time="200.5"></testcase><testcase name="c" time="100.5"/></testsuite>
+            <testsuite name="cs-model" tests="1"><testcase name="d" time="0.5"/></testsuite></testsuites>"#;
+        let times = times_by_package(xml);
+        assert_eq!(times["cs-sqlite"], Duration::from_secs(301));
+        let report = shares(&times);
+        let line = |name: &str| {
+            report
+                .lines()
+                .find(|line| line.contains(name))
+                .unwrap()
+                .to_owned()
+        };
+        assert!(line("stores").ends_with("OVER ITS SHARE"), "{report}");
+        assert!(!line("rules").contains("OVER"), "{report}");
+    }
+}

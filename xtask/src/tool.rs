@@ -1,0 +1,73 @@
+//! The programs that the tasks start, and what they print: everything of xtask that touches the outside.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// A cargo command in the root of the workspace.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    line: String,
+    command: Command,
+}
+
+impl Tool {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "xtask runs cargo and reads what cargo tells it"
+    )]
+    pub(crate) fn cargo(args: &[&str]) -> Self {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(args).current_dir(root()).stdin(Stdio::null());
+        Self {
+            line: format!("cargo {}", args.join(" ")),
+            command,
+        }
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Runs it in the foreground and fails unless it ends well.
+    pub(crate) fn run(mut self) -> Result<()> {
+        say(&format!("\n$ {}", self.line));
+        let status = self
+            .command
+            .status()
+            .with_context(|| format!("cannot start `{}`", self.line))?;
+        if !status.success() {
+            bail!("`{}` ended with {status}", self.line);
+        }
+        Ok(())
+    }
+
+    /// Whether it runs and ends well; prints nothing.
+    pub(crate) fn works(mut self) -> bool {
+        let quiet = self.command.stdout(Stdio::null()).stderr(Stdio::null());
+        quiet.status().is_ok_and(|status| status.success())
+    }
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package
+        .parent()
+        .expect("xtask lies in the root of the workspace")
+        .to_owned()
+}
+
+pub(crate) fn say(text: &str) {
+    // A closed standard output must not stop a check: the exit code still says how it went.
+    let _ = writeln!(io::stdout().lock(), "{text}");
+}
