@@ -229,6 +229,7 @@ impl Held {
     /// See [`GoError`]. No second GO is possible.
     pub async fn go(mut self, prompt: &[u8]) -> Result<Running, GoError> {
         if prompt.len() > MAX_PROMPT_BYTES {
+            self.abandon().await.map_err(unknown)?;
             return Err(GoError::PromptTooLong);
         }
         let answered = tokio::time::timeout(GO_LIMIT, async {

@@ -50,12 +50,13 @@ pub(super) enum Wait {
 }
 
 impl Closing {
+    /// A tree whose leftovers may end by themselves until a moment.
     pub(super) fn new(
-        now: Instant,
         spec: &Spec,
         boot_id: &BootId,
         exit: ExitRecord,
         known: Vec<NamedProcess>,
+        until: Instant,
     ) -> Self {
         let closed = Closed {
             exit: exit.exit,
@@ -71,9 +72,7 @@ impl Closing {
             cookie_assignment: spec.cookie_assignment(),
             closed,
             known,
-            stage: Stage::Grace {
-                until: now + Duration::from_millis(spec.leak_grace_ms.min(60_000)),
-            },
+            stage: Stage::Grace { until },
         }
     }
 

@@ -49,12 +49,18 @@ impl Ladder {
 
     /// Leaves the graces out from now on: somebody has asked again.
     pub(super) fn force(&mut self, now: Instant) {
-        if !matches!(self.next, Step::Force { .. }) {
+        (self.interrupt_grace, self.terminate_grace) = (Duration::ZERO, Duration::ZERO);
+        if !matches!(self.next, Step::Force { .. }) || self.due > now + FORCE_INTERVAL {
             self.next = Step::Force {
                 until: now + FORCE_LIMIT,
             };
             self.due = now;
         }
+    }
+
+    /// How long what the agent leaves behind may live on: no longer than the agent itself might have.
+    pub(super) fn leftover_grace(&self) -> Duration {
+        self.interrupt_grace.saturating_add(self.terminate_grace)
     }
 
     /// When the next step is due, if the agent has not ended by then.
@@ -136,8 +142,18 @@ mod tests {
         assert_eq!(ladder.advance(now), Some(Act::Interrupt));
         ladder.force(now + SECOND);
         assert_eq!(ladder.advance(now + SECOND), Some(Act::Force));
+        assert_eq!(ladder.leftover_grace(), Duration::ZERO);
         ladder.force(now + 20 * SECOND);
         assert_eq!(ladder.advance(now + 21 * SECOND), Some(Act::GiveUp));
+    }
+
+    #[test]
+    fn a_second_stop_cuts_the_grace_after_the_termination_signal_short() {
+        let now = Instant::now();
+        let mut ladder = Ladder::new(now, Duration::ZERO, 60 * SECOND);
+        assert_eq!(ladder.advance(now), Some(Act::Terminate));
+        ladder.force(now + SECOND);
+        assert_eq!(ladder.advance(now + SECOND), Some(Act::Force));
     }
 
     #[test]

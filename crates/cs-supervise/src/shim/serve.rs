@@ -19,7 +19,7 @@ use crate::clock;
 use crate::closed::{AgentExit, Closed};
 use crate::dir::{self, Aside, ExecutionDir};
 use crate::hold::MAX_PROMPT_BYTES;
-use crate::identity::ProcessIdentity;
+use crate::identity::{NamedProcess, ProcessIdentity};
 use crate::tree;
 use crate::wire::{self, ClosedRecord, ExitRecord, Ident, Phase, Refusal, Reply, Request, Spec};
 
@@ -27,6 +27,8 @@ use crate::wire::{self, ClosedRecord, ExitRecord, Ident, Phase, Refusal, Reply, 
 const MAX_CONNECTIONS: usize = 32;
 /// The loop turns at least this often.
 const TICK: Duration = Duration::from_secs(1);
+/// No grace for leftovers is longer.
+const MAX_LEAK_GRACE: Duration = Duration::from_secs(60);
 /// How many ticks a full disk may keep the end from being written, before it is left to whoever finds us dead.
 const MAX_WRITE_TRIES: u32 = 600;
 
@@ -59,6 +61,29 @@ enum Stage {
         tries: u32,
     },
     Done,
+}
+
+/// How an agent ended, or why it never began.
+#[derive(Debug)]
+struct End {
+    exit: AgentExit,
+    stopped_by_us: bool,
+    agent: Option<ProcessIdentity>,
+    known: Vec<NamedProcess>,
+    /// How long leftovers may live on.
+    grace: Duration,
+}
+
+impl End {
+    fn without_agent(exit: AgentExit, stopped_by_us: bool) -> Self {
+        Self {
+            exit,
+            stopped_by_us,
+            agent: None,
+            known: Vec::new(),
+            grace: Duration::ZERO,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -173,34 +198,54 @@ impl Shim {
     }
 
     fn agent_ended(&mut self, exit: AgentExit) {
-        let Stage::Running(running) = &self.stage else {
+        let Stage::Running(running) = &mut self.stage else {
             return;
         };
-        let stopped_by_us = running.ladder.is_some();
-        let known = running.witness.known();
-        let agent = running.agent.identity.clone();
-        self.close(exit, stopped_by_us, Some(agent), known, None);
+        // Should this process die while it closes, the stored exit comes with a list of who was left.
+        running
+            .witness
+            .look(Instant::now(), &self.dir, &self.ident.boot_id, running.agent.pid);
+        let usual = Duration::from_millis(self.spec.leak_grace_ms).min(MAX_LEAK_GRACE);
+        let end = End {
+            exit,
+            stopped_by_us: running.ladder.is_some(),
+            agent: Some(running.agent.identity.clone()),
+            known: running.witness.known(),
+            grace: running
+                .ladder
+                .as_ref()
+                .map_or(usual, |ladder| ladder.leftover_grace().min(usual)),
+        };
+        self.close(end);
     }
 
     /// Stores how the agent ended and begins to close.
-    fn close(
-        &mut self,
-        exit: AgentExit,
-        stopped_by_us: bool,
-        agent: Option<ProcessIdentity>,
-        known: Vec<crate::identity::NamedProcess>,
-        text: Option<String>,
-    ) {
+    fn close(&mut self, end: End) {
+        let text = match &end.exit {
+            AgentExit::SpawnFailed(failure) => Some(failure.to_string()),
+            AgentExit::NeverStarted | AgentExit::Exited(_) | AgentExit::Signalled(_) | AgentExit::Unknown => {
+                None
+            }
+        };
         let record = ExitRecord {
-            exit,
-            stopped_by_us,
+            exit: end.exit,
+            stopped_by_us: end.stopped_by_us,
             ended_at_unix_micros: clock::unix_micros(),
             text,
         };
         // A full disk must not keep the tree from being closed; the end is written again with the proof.
         let _: io::Result<()> = self.dir.write_durably(dir::EXIT, &record);
-        let closing = Closing::new(Instant::now(), &self.spec, &self.ident.boot_id, record, known);
-        self.stage = Stage::Closing { agent, closing };
+        let closing = Closing::new(
+            &self.spec,
+            &self.ident.boot_id,
+            record,
+            end.known,
+            Instant::now() + end.grace,
+        );
+        self.stage = Stage::Closing {
+            agent: end.agent,
+            closing,
+        };
     }
 
     fn write_closed(&mut self) {
@@ -364,14 +409,7 @@ impl Shim {
         let agent = match Agent::start(&self.dir, &self.spec, &self.ident) {
             Ok(agent) => agent,
             Err(failure) => {
-                let text = Some(failure.to_string());
-                self.close(
-                    AgentExit::SpawnFailed(failure.clone()),
-                    false,
-                    None,
-                    Vec::new(),
-                    text,
-                );
+                self.close(End::without_agent(AgentExit::SpawnFailed(failure.clone()), false));
                 return Reply::SpawnFailed { failure };
             }
         };
@@ -412,7 +450,7 @@ impl Shim {
     }
 
     fn never_start(&mut self, stopped_by_us: bool) {
-        self.close(AgentExit::NeverStarted, stopped_by_us, None, Vec::new(), None);
+        self.close(End::without_agent(AgentExit::NeverStarted, stopped_by_us));
     }
 
     /// Something that must be written cannot be. Before GO that is the end.

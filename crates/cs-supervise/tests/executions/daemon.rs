@@ -1,0 +1,43 @@
+//! A daemon that is going to be killed: it starts an execution, says how far it has come, and waits for its end.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use cs_supervise::{ExecutionDir, ShimProgram, hold};
+
+use crate::support::{block_on, spec_of};
+
+/// `daemon STATION DIR WORDS...`: goes up to the station `held` or `started` and stays there, or to `closed` and ends.
+pub(crate) fn run(words: &[String]) {
+    let [station, dir, agent @ ..] = words else {
+        panic!("what to do?")
+    };
+    block_on(async {
+        let dir = ExecutionDir::create(dir).unwrap();
+        let spec = spec_of(agent);
+        let held = hold(&ShimProgram::current().unwrap(), &dir, &spec).await.unwrap();
+        if station == "held" {
+            say(dir.path(), station);
+            return stay().await;
+        }
+        let mut running = held.go(b"the prompt").await.unwrap();
+        if station == "started" {
+            say(dir.path(), station);
+            return stay().await;
+        }
+        let closed = running.closed().await.unwrap();
+        say(dir.path(), &format!("{:?} {:?}", closed.exit, closed.proof));
+    });
+}
+
+/// The station is told beside the execution's directory.
+fn say(dir: &Path, text: &str) {
+    let file = dir.with_extension("station");
+    fs::write(file.with_extension("new"), text).unwrap();
+    fs::rename(file.with_extension("new"), file).unwrap();
+}
+
+async fn stay() {
+    tokio::time::sleep(Duration::from_secs(120)).await;
+}

@@ -1,0 +1,237 @@
+//! What the tests of executions share.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cs_supervise::{
+    Closed, ExecutionDir, ExecutionSpec, HoldError, ProcessIdentity, Proof, Running, ShimProgram, Verdict,
+    hold, survey,
+};
+use libtest_mimic::{Failed, Trial};
+
+/// Nothing in these tests may take longer, however busy the machine is.
+pub(crate) const LIMIT: Duration = Duration::from_secs(50);
+
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+/// A test that must be over within [`LIMIT`].
+pub(crate) fn trial<F: Future<Output = ()>>(
+    name: &str,
+    test: impl FnOnce(Scratch) -> F + Send + 'static,
+) -> Trial {
+    Trial::test(name, move || {
+        let scratch = Scratch::new();
+        block_on(async { tokio::time::timeout(LIMIT, test(scratch)).await })
+            .map_err(|_| Failed::from("it did not come to an end"))
+    })
+}
+
+/// A directory for one test, with one execution in it.
+pub(crate) struct Scratch {
+    root: tempfile::TempDir,
+    pub(crate) dir: ExecutionDir,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        // In memory where that can be: the tests write thousands of small files.
+        let shm = Path::new("/dev/shm");
+        let root = if shm.is_dir() {
+            tempfile::tempdir_in(shm)
+        } else {
+            tempfile::tempdir()
+        }
+        .unwrap();
+        let dir = ExecutionDir::at(root.path().join("execution"));
+        Self { root, dir }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// Words for an agent that starts one descendant of each kind, and for each the file that names it.
+    pub(crate) fn hostile(&self) -> Vec<String> {
+        KINDS
+            .iter()
+            .map(|kind| format!("spawn={kind}:{}", self.text(kind)))
+            .collect()
+    }
+
+    /// The descendants, once all are there.
+    pub(crate) async fn descendants(&self) -> Vec<Process> {
+        let mut found = Vec::new();
+        for kind in KINDS {
+            found.push(Process::from_file(kind, &self.path(kind)).await);
+        }
+        found
+    }
+
+    pub(crate) async fn start(&self, words: &[String]) -> Running {
+        self.start_spec(&spec_of(words), b"the prompt").await
+    }
+
+    pub(crate) async fn start_spec(&self, spec: &ExecutionSpec, prompt: &[u8]) -> Running {
+        self.hold(spec).await.unwrap().go(prompt).await.unwrap()
+    }
+
+    pub(crate) async fn hold(&self, spec: &ExecutionSpec) -> Result<cs_supervise::Held, HoldError> {
+        ExecutionDir::create(self.dir.path()).unwrap();
+        hold(&ShimProgram::current().unwrap(), &self.dir, spec).await
+    }
+
+    /// Starts a daemon of its own and waits until it has come to its station.
+    pub(crate) async fn daemon(&self, station: &str, words: &[String]) -> Daemon {
+        #[expect(clippy::disallowed_methods, reason = "this is the daemon that will be killed")]
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .arg("daemon")
+            .arg(station)
+            .arg(self.dir.path())
+            .args(words);
+        let daemon = Daemon(command.stdin(Stdio::null()).spawn().unwrap());
+        assert_eq!(read_when_there(&self.path("execution.station")).await, station);
+        daemon
+    }
+
+    pub(crate) async fn survey(&self) -> Verdict {
+        survey(&self.dir, Duration::from_secs(20)).await.unwrap()
+    }
+
+    pub(crate) fn stdout(&self) -> String {
+        fs::read_to_string(self.dir.stdout_spool()).unwrap()
+    }
+}
+
+pub(crate) const KINDS: [&str; 4] = ["plain", "setsid", "dfork", "dfork-clean"];
+
+/// A spec that runs this binary as an agent.
+pub(crate) fn spec_of(words: &[String]) -> ExecutionSpec {
+    let program = std::env::current_exe().unwrap();
+    let argv = [program.into_os_string(), "agent".into()]
+        .into_iter()
+        .chain(words.iter().map(Into::into))
+        .collect();
+    ExecutionSpec::new(argv, vec![("PATH".into(), "/usr/bin:/bin".into())], "/")
+}
+
+pub(crate) fn words(text: &[&str]) -> Vec<String> {
+    text.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// A daemon in a process of its own.
+pub(crate) struct Daemon(Child);
+
+impl Daemon {
+    /// As a crash does it.
+    pub(crate) fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A process that a test watches, told apart from a later one with its number.
+#[derive(Debug)]
+pub(crate) struct Process {
+    kind: &'static str,
+    pub(crate) pid: i32,
+    start_ticks: u64,
+}
+
+impl Process {
+    async fn from_file(kind: &'static str, file: &Path) -> Self {
+        let pid = read_when_there(file).await.parse().unwrap();
+        Self {
+            kind,
+            pid,
+            start_ticks: look(pid).unwrap().1,
+        }
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        look(self.pid).is_some_and(|(state, start)| start == self.start_ticks && state != "Z")
+    }
+}
+
+/// State and start of a process.
+fn look(pid: i32) -> Option<(String, u64)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    Some((fields.next()?.to_owned(), fields.nth(18)?.parse().ok()?))
+}
+
+pub(crate) fn alive(processes: &[Process]) -> Vec<&'static str> {
+    processes
+        .iter()
+        .filter(|process| process.is_alive())
+        .map(|process| process.kind)
+        .collect()
+}
+
+pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
+    let limit = Instant::now() + LIMIT;
+    while !condition() {
+        assert!(Instant::now() < limit, "{what} never came true");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+pub(crate) async fn read_when_there(file: &Path) -> String {
+    until(&format!("{} is there", file.display()), || file.exists()).await;
+    fs::read_to_string(file).unwrap()
+}
+
+/// The end must be proven by the shim, and stored.
+pub(crate) fn assert_closed(scratch: &Scratch, closed: &Closed) {
+    assert_eq!(
+        (closed.proof, closed.survivors.as_slice()),
+        (Some(Proof::SubreaperEmpty), &[][..])
+    );
+    assert!(scratch.dir.path().join("closed.json").exists());
+}
+
+pub(crate) async fn adopt(scratch: &Scratch) -> Running {
+    match scratch.survey().await {
+        Verdict::Adopted(running) => running,
+        other => panic!("not adopted: {other:?}"),
+    }
+}
+
+/// Kills a process whose identity is known, as a crash does it.
+pub(crate) fn crash(process: &ProcessIdentity) {
+    assert!(process.is_alive());
+    let pid = rustix::process::Pid::from_raw(process.pid()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// The shim's identity, as its directory tells it.
+pub(crate) fn shim_of(scratch: &Scratch) -> ProcessIdentity {
+    #[derive(serde::Deserialize)]
+    struct Ident {
+        shim: ProcessIdentity,
+    }
+    let bytes = fs::read(scratch.dir.path().join("ident.json")).unwrap();
+    serde_json::from_slice::<Ident>(&bytes).unwrap().shim
+}
