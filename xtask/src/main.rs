@@ -73,12 +73,6 @@ fn check_text() -> Result<()> {
 }
 
 fn docs() -> Result<()> {
-    let doc = Tool::cargo(&[
-        "doc",
-        "--workspace",
-        "--no-deps",
-        "--document-private-items",
-        "--locked",
-    ]);
+    let doc = Tool::cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
     doc.with("RUSTDOCFLAGS", "-D warnings").run()
 }
