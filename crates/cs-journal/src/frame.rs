@@ -8,7 +8,7 @@ pub(crate) const VERSION: u32 = 1;
 /// The size of the header.
 pub(crate) const HEADER_BYTES: usize = 16;
 /// The most that the payload of one frame may have.
-pub(crate) const MAX_PAYLOAD_BYTES: usize = 32 << 20;
+pub(crate) const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 
 const MAGIC: [u8; 8] = *b"CSLEDGER";
 const FRAME_HEAD_BYTES: usize = 8;

@@ -14,6 +14,8 @@ use crate::frame::{self, Frames, Header, MAX_PAYLOAD_BYTES, VERSION};
 use crate::state::LedgerState;
 
 mod disk;
+#[cfg(test)]
+mod tests;
 
 /// A file that is smaller is not worth a compaction.
 const COMPACT_FROM_BYTES: u64 = 1 << 20;
@@ -161,14 +163,23 @@ impl Ledger {
         self.broken = restored.is_err();
     }
 
+    /// Puts the mark of the loss in the place of what is lost. It is written before the rest is cut off, so that a crash
+    /// between cannot leave a shorter ledger that looks whole.
     fn cut_tail(&mut self, tail: &[u8]) -> Result<Option<SetAside>, LedgerError> {
         if tail.is_empty() {
             return Ok(None);
         }
         let aside = set_aside(&self.path, tail)?;
-        let cut = self.disk.cut(self.end).and_then(|()| self.disk.sync());
-        cut.map_err(|source| failed("cut", &self.path, source))?;
-        self.append(&Event::TailLost { bytes: aside.bytes })?;
+        let mark = Event::TailLost { bytes: aside.bytes };
+        let frame = encode(&mark)?;
+        let end = self.end + as_u64(frame.len());
+        let written = self.disk.write_at(&frame, self.end);
+        let written = written
+            .and_then(|()| self.disk.cut(end))
+            .and_then(|()| self.disk.sync());
+        written.map_err(|source| failed("cut", &self.path, source))?;
+        self.state.apply(&mark)?;
+        self.end = end;
         Ok(Some(aside))
     }
 }

@@ -18,7 +18,7 @@
 //! this crate does not know: it keeps the daemon's own texts.
 //!
 //! It must never know a database, a process, git or an agent program; its only I/O is one append-only file. Limits: one
-//! event has at most 32 MiB, and the whole file is read at the start (it is compacted as it grows).
+//! event has at most 16 MiB, and the whole file is read at the start (it is compacted as it grows).
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod claim;
@@ -28,6 +28,8 @@ mod frame;
 mod journal;
 mod ledger;
 mod owner;
+#[cfg(test)]
+mod sample;
 mod state;
 mod window;
 

@@ -11,6 +11,8 @@ use crate::{ClaimRequest, ClaimedLanding, ClaimedRun, Receipt};
 
 mod landing;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use landing::LandingStage;
 pub(crate) use run::{Execution, Stage};
