@@ -1,1 +1,23 @@
-//! cs-sqlite
+//! The record in one SQLite file: [`RowStore`](cs_record::RowStore) of cs-record for one machine, without a server.
+//!
+//! WAL, foreign keys, full synchronisation. All writes of a process go through one connection, in the order in which they came
+//! (SQLite's own busy handler is unfair and starves writers); another process is waited for, so that nobody sees "database is
+//! locked". The words of the SQL are in `queries/`, one statement a file (docs/adr/0002); the schema is in `migrations/`.
+//!
+//! This crate must never decide anything: rules are in cs-record.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod error;
+mod load;
+mod lock;
+mod machines;
+mod migrate;
+mod open;
+mod reads;
+mod row_cards;
+mod row_runs;
+mod store;
+mod write;
+
+pub use open::OpenError;
+pub use store::{SqliteStore, SqliteTx};

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use cs_model::{AskId, CardId, TurnSeq};
+use cs_model::{AskId, AskState, CardId, TurnSeq, TurnState};
 
-use crate::{Ask, Card, Landing, RecordError, Run, Turn};
+use crate::{Aggregate, Ask, Card, Landing, RecordError, Run, Turn, TurnMark};
 
 /// Which cards to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,4 +86,25 @@ pub trait CardReads: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the record cannot answer.
     async fn open_asks(&self) -> Result<Vec<(Ask, String)>, RecordError>;
+}
+
+impl CardSummary {
+    /// Makes the summary of a card from its aggregate and the name of its codebase.
+    #[must_use]
+    pub fn of(aggregate: Aggregate, codebase: Option<String>) -> Self {
+        let unanswered = |turn: &&TurnMark| matches!(turn.state, TurnState::Pending | TurnState::Leased);
+        let waiting = aggregate.turns.iter().filter(unanswered).count();
+        let landing = aggregate.live_landing().cloned();
+        let mut open_asks = aggregate.asks;
+        open_asks.retain(|ask| ask.state == AskState::Open);
+        open_asks.sort_by_key(|ask| (ask.asked_at, ask.id));
+        Self {
+            codebase,
+            live: aggregate.runs.into_iter().find(|run| run.state.is_live()),
+            open_asks,
+            waiting_turns: u32::try_from(waiting).unwrap_or(u32::MAX),
+            landing,
+            card: aggregate.card,
+        }
+    }
 }

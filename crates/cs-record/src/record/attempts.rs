@@ -21,13 +21,11 @@ impl<S: RowStore> Record<S> {
         rule: impl Fn(&Aggregate, &Facts) -> (Writes, Fenced<T>) + Send + Sync,
     ) -> Result<Fenced<T>, StoreError> {
         let select = Select::Runs(vec![run]);
-        let decided = self
-            .decide_plain(&select, |facts| match facts.cards.first() {
-                Some(card) => Ok::<_, StoreError>(rule(card, facts)),
-                None => Ok((Writes::default(), Fenced::Stale(Standing { run, row: None }))),
-            })
-            .await?;
-        decided
+        self.decide_plain(&select, |facts| match facts.cards.first() {
+            Some(card) => Ok::<_, StoreError>(rule(card, facts)),
+            None => Ok((Writes::default(), Fenced::Stale(Standing { run, row: None }))),
+        })
+        .await?
     }
 }
 

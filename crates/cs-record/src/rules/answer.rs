@@ -12,7 +12,6 @@ use crate::{Aggregate, Ask, Card, Writes};
 /// this attempt; otherwise it is finished.
 ///
 /// The same answer again finds its ask and gives the same result (crash point P14); without an ask it is stale.
-#[must_use]
 pub fn answer(
     aggregate: &Aggregate,
     attempt: &Attempt,

@@ -12,7 +12,6 @@ use crate::{Aggregate, Run, Writes};
 
 /// Ends a running attempt and decides by the retry table whether its run goes on. A run that does keeps the turns that it
 /// holds; one that does not hands them back, withdraws its questions, and the card is `failed` with the reason (ST-3, ST-8).
-#[must_use]
 pub fn give_up(
     aggregate: &Aggregate,
     attempt: &Attempt,

@@ -94,7 +94,6 @@ fn check_acceptable(aggregate: &Aggregate) -> Result<(), Refusal> {
 }
 
 /// Ends a running landing under its fence.
-#[must_use]
 pub fn settle_landing(
     aggregate: &Aggregate,
     attempt: &LandingAttempt,
@@ -130,7 +129,6 @@ pub fn settle_landing(
 }
 
 /// Gives a running landing back untouched; its next take gives it its next epoch.
-#[must_use]
 pub fn release_landing(
     aggregate: &Aggregate,
     attempt: &LandingAttempt,

@@ -7,7 +7,6 @@ use crate::aggregate::Draft;
 use crate::{Aggregate, Writes};
 
 /// Writes the process of a running attempt (AF-7).
-#[must_use]
 pub fn record_process(
     aggregate: &Aggregate,
     attempt: &Attempt,
@@ -23,7 +22,6 @@ pub fn record_process(
 
 /// Removes the process of an attempt that does not run any more, while the row holds this very process (AF-8). Only this
 /// makes the card ready for its next attempt.
-#[must_use]
 pub fn clear_process(
     aggregate: &Aggregate,
     attempt: &Attempt,

@@ -1,0 +1,2 @@
+-- Finds cards by the last digits of their id. No row: none fits.
+select id from cards where replace(id, '-', '') like '%' || ?1 order by id limit 10

@@ -1,0 +1,2 @@
+-- Reads turns of a card after a place, in order. No row: there are none.
+select t.* from turns t where t.card_id = ?1 and t.seq > ?2 order by t.seq limit ?3

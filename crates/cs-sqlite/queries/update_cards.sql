@@ -1,0 +1,21 @@
+-- Changes cards from a JSON array of rows before and after. A row whose fence does not hold is left out: as many rows must change as the array has.
+update cards set
+    state = w.value->>'$.now.state',
+    reason = w.value->>'$.now.reason',
+    agent = w.value->>'$.now.agent',
+    owner_id = w.value->>'$.now.owner_id',
+    machine_id = w.value->>'$.now.machine_id',
+    last_seq = w.value->>'$.now.last_seq',
+    ready_for = w.value->>'$.now.ready_for',
+    ready_from = w.value->>'$.now.ready_from',
+    tries = w.value->>'$.now.tries',
+    starts = w.value->>'$.now.starts',
+    usage_turns = w.value->>'$.now.usage_turns',
+    usage_input_tokens = w.value->>'$.now.usage_input_tokens',
+    usage_output_tokens = w.value->>'$.now.usage_output_tokens',
+    usage_cost_microusd = w.value->>'$.now.usage_cost_microusd',
+    updated_at = w.value->>'$.now.updated_at',
+    version = w.value->>'$.now.version'
+from json_each(?1) as w
+where cards.id = w.value->>'$.now.id'
+  and cards.version is w.value->>'$.was.version'

@@ -1,0 +1,21 @@
+-- Changes runs from a JSON array of rows before and after. A row whose fence does not hold is left out: as many rows must change as the array has.
+update runs set
+    state = w.value->>'$.now.state',
+    epoch = w.value->>'$.now.epoch',
+    token = w.value->>'$.now.token',
+    machine_id = w.value->>'$.now.machine_id',
+    agent = w.value->>'$.now.agent',
+    pid = w.value->>'$.now.pid',
+    start_ticks = w.value->>'$.now.start_ticks',
+    boot_id = w.value->>'$.now.boot_id',
+    resumed_at = w.value->>'$.now.resumed_at',
+    ended_at = w.value->>'$.now.ended_at',
+    again_at = w.value->>'$.now.again_at',
+    failure = w.value->>'$.now.failure',
+    failed_because = w.value->>'$.now.failed_because',
+    failures_in_row = w.value->>'$.now.failures_in_row'
+from json_each(?1) as w
+where runs.id = w.value->>'$.now.id'
+  and runs.epoch is w.value->>'$.was.epoch'
+  and runs.token is w.value->>'$.was.token'
+  and runs.state is w.value->>'$.was.state'

@@ -1,0 +1,60 @@
+//! Errors of the database as errors of a store.
+
+use cs_record::StoreError;
+use sqlx::Error;
+
+/// Primary result codes of SQLite (<https://www.sqlite.org/rescode.html>).
+pub(crate) const BUSY: i32 = 5;
+const LOCKED: i32 = 6;
+pub(crate) const CORRUPT: i32 = 11;
+const CONSTRAINT: i32 = 19;
+const MISMATCH: i32 = 20;
+pub(crate) const NOT_A_DATABASE: i32 = 26;
+
+/// Returns the primary result code of an error of SQLite itself.
+pub(crate) fn primary_code(error: &Error) -> Option<i32> {
+    let extended: i32 = error.as_database_error()?.code()?.parse().ok()?;
+    Some(extended & 0xff)
+}
+
+/// Says what an error means to the loop of the record. `op` is what was being done.
+pub(crate) fn store_error(op: &'static str, error: Error) -> StoreError {
+    match primary_code(&error) {
+        Some(BUSY | LOCKED) => StoreError::Conflict,
+        Some(CONSTRAINT | MISMATCH | CORRUPT | NOT_A_DATABASE) => {
+            StoreError::Corrupt(format!("{op}: {error}"))
+        }
+        Some(_) => StoreError::Away(Box::new(Failed { op, source: error })),
+        None if is_decoding(&error) => StoreError::Corrupt(format!("{op}: {error}")),
+        None => StoreError::Away(Box::new(Failed { op, source: error })),
+    }
+}
+
+/// Says what an error of a commit means: unless SQLite itself refused it, nobody knows whether it happened.
+pub(crate) fn commit_error(error: Error) -> StoreError {
+    let op = "commit";
+    match primary_code(&error) {
+        Some(BUSY | LOCKED | CONSTRAINT) => store_error(op, error),
+        Some(_) | None => StoreError::Unknown(Box::new(Failed { op, source: error })),
+    }
+}
+
+fn is_decoding(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::ColumnDecode { .. } | Error::Decode(_) | Error::ColumnNotFound(_) | Error::RowNotFound
+    )
+}
+
+/// A statement that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{op} failed")]
+struct Failed {
+    op: &'static str,
+    source: Error,
+}
+
+/// Says that a stored value is none that this binary knows.
+pub(crate) fn undecodable(table: &'static str, id: &str, why: impl std::fmt::Display) -> StoreError {
+    StoreError::Corrupt(format!("row {id} of {table}: {why}"))
+}

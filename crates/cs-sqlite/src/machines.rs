@@ -1,0 +1,218 @@
+//! Machines, pauses and codebases.
+
+use cs_fence::TokenHash;
+use cs_model::{CodebaseId, MachineId, Person, Time};
+use cs_record::{Codebase, PRESENCE_LIFE, Pause, PauseScope, Present, Registered, StoreError};
+use sqlx::{FromRow, SqliteConnection};
+
+use crate::SqliteStore;
+use crate::error::{commit_error, store_error};
+use crate::load::json;
+use crate::reads::CodebaseRow;
+use crate::row_cards::{parse, parse_opt};
+
+pub(crate) async fn present(store: &SqliteStore, present: &Present) -> Result<Registered<()>, StoreError> {
+    let mut tx = store.begin().await?;
+    let now = store.now();
+    let machine = present.machine.to_string();
+    let held: Option<i64> = sqlx::query_scalar(include_str!("../queries/holds_machine.sql"))
+        .bind(&machine)
+        .bind(present.daemon.to_string())
+        .bind(now.unix_micros())
+        .fetch_optional(&mut *tx)
+        .await
+        .map_err(|error| store_error("holds_machine", error))?;
+    if let Some(seen_at) = held {
+        tx.rollback()
+            .await
+            .map_err(|error| store_error("rollback", error))?;
+        return Ok(Registered::Taken(Time::from_unix_micros(seen_at)));
+    }
+    sqlx::query(include_str!("../queries/upsert_machine.sql"))
+        .bind(&machine)
+        .bind(&present.name)
+        .bind(present.person.as_str())
+        .bind(&present.boot_id)
+        .bind(present.daemon.to_string())
+        .bind(now.unix_micros())
+        .bind(now.plus(PRESENCE_LIFE).unix_micros())
+        .execute(&mut *tx)
+        .await
+        .map_err(|error| store_error("upsert_machine", error))?;
+    let codebases = json(&present.codebases)?;
+    sqlx::query(include_str!("../queries/delete_machine_codebases.sql"))
+        .bind(&machine)
+        .bind(&codebases)
+        .execute(&mut *tx)
+        .await
+        .map_err(|error| store_error("delete_machine_codebases", error))?;
+    has_codebases(&mut tx, &machine, &codebases).await?;
+    tx.commit().await.map_err(commit_error)?;
+    Ok(Registered::Written(()))
+}
+
+async fn has_codebases(
+    connection: &mut SqliteConnection,
+    machine: &str,
+    codebases: &str,
+) -> Result<(), StoreError> {
+    sqlx::query(include_str!("../queries/insert_machine_codebases.sql"))
+        .bind(machine)
+        .bind(codebases)
+        .execute(connection)
+        .await
+        .map_err(|error| store_error("insert_machine_codebases", error))?;
+    Ok(())
+}
+
+pub(crate) async fn leave(
+    store: &SqliteStore,
+    machine: MachineId,
+    daemon: TokenHash,
+) -> Result<(), StoreError> {
+    let mut tx = store.begin().await?;
+    sqlx::query(include_str!("../queries/leave_machine.sql"))
+        .bind(machine.to_string())
+        .bind(daemon.to_string())
+        .bind(store.now().unix_micros())
+        .execute(&mut *tx)
+        .await
+        .map_err(|error| store_error("leave_machine", error))?;
+    tx.commit().await.map_err(commit_error)
+}
+
+/// Returns the key of a scope, and its machine.
+fn scope_columns(scope: PauseScope) -> (String, Option<String>) {
+    match scope {
+        PauseScope::Everything => ("everything".to_owned(), None),
+        PauseScope::Machine(machine) => (machine.to_string(), Some(machine.to_string())),
+    }
+}
+
+pub(crate) async fn pause(
+    store: &SqliteStore,
+    scope: PauseScope,
+    reason: Option<&str>,
+    by: &Person,
+) -> Result<Pause, StoreError> {
+    let mut tx = store.begin().await?;
+    let at = store.now();
+    let (key, machine) = scope_columns(scope);
+    sqlx::query(include_str!("../queries/upsert_pause.sql"))
+        .bind(key)
+        .bind(machine)
+        .bind(reason)
+        .bind(by.as_str())
+        .bind(at.unix_micros())
+        .execute(&mut *tx)
+        .await
+        .map_err(|error| store_error("upsert_pause", error))?;
+    tx.commit().await.map_err(commit_error)?;
+    Ok(Pause {
+        scope,
+        reason: reason.map(ToOwned::to_owned),
+        by: by.clone(),
+        at,
+    })
+}
+
+pub(crate) async fn unpause(store: &SqliteStore, scope: PauseScope) -> Result<bool, StoreError> {
+    let mut tx = store.begin().await?;
+    let done = sqlx::query(include_str!("../queries/delete_pause.sql"))
+        .bind(scope_columns(scope).0)
+        .execute(&mut *tx)
+        .await
+        .map_err(|error| store_error("delete_pause", error))?;
+    tx.commit().await.map_err(commit_error)?;
+    Ok(done.rows_affected() > 0)
+}
+
+#[derive(FromRow)]
+struct PauseRow {
+    machine_id: Option<String>,
+    reason: Option<String>,
+    person: String,
+    at: i64,
+}
+
+pub(crate) async fn pauses(store: &SqliteStore, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
+    let rows: Vec<PauseRow> = sqlx::query_as(include_str!("../queries/list_pauses.sql"))
+        .bind(machine.to_string())
+        .fetch_all(&store.readers)
+        .await
+        .map_err(|error| store_error("list_pauses", error))?;
+    let pause = |row: PauseRow| {
+        let machine = parse_opt("pauses", "of a machine", row.machine_id.as_deref())?;
+        Ok(Pause {
+            scope: machine.map_or(PauseScope::Everything, PauseScope::Machine),
+            reason: row.reason,
+            by: parse("pauses", "of a person", &row.person)?,
+            at: Time::from_unix_micros(row.at),
+        })
+    };
+    rows.into_iter().map(pause).collect()
+}
+
+pub(crate) async fn add_codebase(
+    store: &SqliteStore,
+    id: CodebaseId,
+    name: &str,
+    machine: MachineId,
+) -> Result<Registered<Codebase>, StoreError> {
+    let mut tx = store.begin().await?;
+    let found: Option<CodebaseRow> = sqlx::query_as(include_str!("../queries/find_codebase.sql"))
+        .bind(id.to_string())
+        .bind(name)
+        .fetch_optional(&mut *tx)
+        .await
+        .map_err(|error| store_error("find_codebase", error))?;
+    let codebase = match found.map(codebase).transpose()? {
+        Some(found) if found.id == id => found,
+        Some(other) => {
+            tx.rollback()
+                .await
+                .map_err(|error| store_error("rollback", error))?;
+            return Ok(Registered::Taken(other.created_at));
+        }
+        None => insert_codebase(&mut tx, id, name, store.now()).await?,
+    };
+    has_codebases(&mut tx, &machine.to_string(), &json(&[id])?).await?;
+    tx.commit().await.map_err(commit_error)?;
+    Ok(Registered::Written(codebase))
+}
+
+async fn insert_codebase(
+    connection: &mut SqliteConnection,
+    id: CodebaseId,
+    name: &str,
+    created_at: Time,
+) -> Result<Codebase, StoreError> {
+    sqlx::query(include_str!("../queries/insert_codebase.sql"))
+        .bind(id.to_string())
+        .bind(name)
+        .bind(created_at.unix_micros())
+        .execute(connection)
+        .await
+        .map_err(|error| store_error("insert_codebase", error))?;
+    Ok(Codebase {
+        id,
+        name: name.to_owned(),
+        created_at,
+    })
+}
+
+fn codebase(row: CodebaseRow) -> Result<Codebase, StoreError> {
+    Ok(Codebase {
+        id: parse("codebases", &row.id, &row.id)?,
+        name: row.name,
+        created_at: Time::from_unix_micros(row.created_at),
+    })
+}
+
+pub(crate) async fn codebases(store: &SqliteStore) -> Result<Vec<Codebase>, StoreError> {
+    let rows: Vec<CodebaseRow> = sqlx::query_as(include_str!("../queries/list_codebases.sql"))
+        .fetch_all(&store.readers)
+        .await
+        .map_err(|error| store_error("list_codebases", error))?;
+    rows.into_iter().map(codebase).collect()
+}

@@ -1,0 +1,259 @@
+//! Reads: each one snapshot, without a lock.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use cs_model::{CardId, LandingId, MachineId, RunId, Time, TurnSeq};
+use cs_record::{
+    Ask, Card, CardDetail, CardFilter, CardSummary, Landing, LandingBrief, Peeked, Run, RunBrief, StoreError,
+    Turn,
+};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{FromRow, SqliteConnection};
+
+use crate::SqliteStore;
+use crate::error::store_error;
+use crate::load::{aggregates, json};
+use crate::row_cards::{AskRow, CardRow, TurnRow, parse};
+use crate::row_runs::{LandingRow, RunRow};
+
+/// Fetches the rows of a statement with one text to bind, as domain values.
+async fn rows<R, T>(
+    connection: &mut SqliteConnection,
+    name: &'static str,
+    sql: &'static str,
+    bind: &str,
+) -> Result<Vec<T>, StoreError>
+where
+    R: for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
+    T: TryFrom<R, Error = StoreError>,
+{
+    let rows: Vec<R> = sqlx::query_as(sql)
+        .bind(bind)
+        .fetch_all(connection)
+        .await
+        .map_err(|error| store_error(name, error))?;
+    rows.into_iter().map(T::try_from).collect()
+}
+
+#[derive(FromRow)]
+struct PeekRow {
+    turns: bool,
+    rearms: bool,
+    resumes: bool,
+    landings: bool,
+    to_close: bool,
+    next_due: Option<i64>,
+}
+
+pub(crate) async fn peek(
+    store: &SqliteStore,
+    machine: MachineId,
+    agents: &[String],
+) -> Result<Peeked, StoreError> {
+    let row: PeekRow = sqlx::query_as(include_str!("../queries/peek_work.sql"))
+        .bind(machine.to_string())
+        .bind(json(agents)?)
+        .bind(store.now().unix_micros())
+        .fetch_one(&store.readers)
+        .await
+        .map_err(|error| store_error("peek_work", error))?;
+    Ok(Peeked {
+        turns: row.turns,
+        rearms: row.rearms,
+        resumes: row.resumes,
+        landings: row.landings,
+        to_close: row.to_close,
+        next_due: row.next_due.map(Time::from_unix_micros),
+    })
+}
+
+pub(crate) async fn run(store: &SqliteStore, run: RunId) -> Result<Option<Run>, StoreError> {
+    read_run(&mut *store.snapshot().await?, run).await
+}
+
+async fn read_run(connection: &mut SqliteConnection, run: RunId) -> Result<Option<Run>, StoreError> {
+    let sql = include_str!("../queries/read_run.sql");
+    Ok(rows::<RunRow, Run>(connection, "read_run", sql, &run.to_string())
+        .await?
+        .pop())
+}
+
+async fn read_card(connection: &mut SqliteConnection, card: CardId) -> Result<Option<Card>, StoreError> {
+    let sql = include_str!("../queries/select_cards.sql");
+    Ok(
+        rows::<CardRow, Card>(connection, "select_cards", sql, &json(&[card])?)
+            .await?
+            .pop(),
+    )
+}
+
+async fn read_turns(
+    connection: &mut SqliteConnection,
+    card: CardId,
+    after: TurnSeq,
+    limit: u32,
+) -> Result<Vec<Turn>, StoreError> {
+    let rows: Vec<TurnRow> = sqlx::query_as(include_str!("../queries/read_turns.sql"))
+        .bind(card.to_string())
+        .bind(i64::from(after.get()))
+        .bind(i64::from(limit))
+        .fetch_all(connection)
+        .await
+        .map_err(|error| store_error("read_turns", error))?;
+    rows.into_iter().map(Turn::try_from).collect()
+}
+
+async fn read_asks(connection: &mut SqliteConnection, card: CardId) -> Result<Vec<Ask>, StoreError> {
+    let sql = include_str!("../queries/list_asks_of_card.sql");
+    rows::<AskRow, Ask>(connection, "list_asks_of_card", sql, &card.to_string()).await
+}
+
+#[derive(FromRow)]
+pub(crate) struct CodebaseRow {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) created_at: i64,
+}
+
+/// Returns the names of all codebases by id.
+async fn codebase_names(connection: &mut SqliteConnection) -> Result<BTreeMap<String, String>, StoreError> {
+    let rows: Vec<CodebaseRow> = sqlx::query_as(include_str!("../queries/list_codebases.sql"))
+        .fetch_all(connection)
+        .await
+        .map_err(|error| store_error("list_codebases", error))?;
+    Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
+}
+
+fn name_of(names: &BTreeMap<String, String>, card: &Card) -> Option<String> {
+    card.codebase.and_then(|id| names.get(&id.to_string()).cloned())
+}
+
+pub(crate) async fn run_brief(
+    store: &SqliteStore,
+    run: RunId,
+) -> Result<Option<(Run, RunBrief)>, StoreError> {
+    let mut tx = store.snapshot().await?;
+    let Some(run) = read_run(&mut tx, run).await? else {
+        return Ok(None);
+    };
+    let card = read_card(&mut tx, run.card).await?;
+    let card = card.ok_or_else(|| StoreError::Corrupt(format!("run {} has no card", run.id)))?;
+    let names = codebase_names(&mut tx).await?;
+    let turns = read_turns(&mut tx, card.id, TurnSeq::START, u32::MAX).await?;
+    let mut asks = read_asks(&mut tx, card.id).await?;
+    asks.retain(|ask| ask.run == run.id);
+    let codebase = name_of(&names, &card);
+    let brief = RunBrief {
+        card,
+        codebase,
+        turns,
+        asks,
+    };
+    Ok(Some((run, brief)))
+}
+
+pub(crate) async fn landing_brief(
+    store: &SqliteStore,
+    landing: LandingId,
+) -> Result<Option<LandingBrief>, StoreError> {
+    let mut tx = store.snapshot().await?;
+    let sql = include_str!("../queries/read_landing.sql");
+    let found = rows::<LandingRow, Landing>(&mut tx, "read_landing", sql, &landing.to_string())
+        .await?
+        .pop();
+    let Some(landing) = found else {
+        return Ok(None);
+    };
+    let card = read_card(&mut tx, landing.card).await?;
+    let card = card.ok_or_else(|| StoreError::Corrupt(format!("landing {} has no card", landing.id)))?;
+    Ok(Some(LandingBrief { card, landing }))
+}
+
+pub(crate) async fn machine_runs(store: &SqliteStore, machine: MachineId) -> Result<Vec<Run>, StoreError> {
+    let sql = include_str!("../queries/list_machine_runs.sql");
+    let mut tx = store.snapshot().await?;
+    rows::<RunRow, Run>(&mut tx, "list_machine_runs", sql, &machine.to_string()).await
+}
+
+pub(crate) async fn ids_ending<Id: FromStr<Err: Display>>(
+    store: &SqliteStore,
+    sql: &'static str,
+    digits: &str,
+) -> Result<Vec<Id>, StoreError> {
+    let ids: Vec<String> = sqlx::query_scalar(sql)
+        .bind(digits)
+        .fetch_all(&store.readers)
+        .await
+        .map_err(|error| store_error("find by digits", error))?;
+    ids.iter().map(|id| parse("ids", id, id)).collect()
+}
+
+pub(crate) async fn cards(store: &SqliteStore, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError> {
+    let mut tx = store.snapshot().await?;
+    let all = match filter {
+        CardFilter::Current => false,
+        CardFilter::All => true,
+    };
+    let cards: Vec<CardRow> = sqlx::query_as(include_str!("../queries/list_cards.sql"))
+        .bind(all)
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(|error| store_error("list_cards", error))?;
+    let names = codebase_names(&mut tx).await?;
+    let found = aggregates(&mut tx, cards, &[]).await?;
+    let summary = |aggregate: cs_record::Aggregate| {
+        let codebase = name_of(&names, &aggregate.card);
+        CardSummary::of(aggregate, codebase)
+    };
+    Ok(found.into_iter().map(summary).collect())
+}
+
+pub(crate) async fn card(store: &SqliteStore, card: CardId) -> Result<Option<CardDetail>, StoreError> {
+    let mut tx = store.snapshot().await?;
+    let Some(card) = read_card(&mut tx, card).await? else {
+        return Ok(None);
+    };
+    let id = card.id.to_string();
+    let names = codebase_names(&mut tx).await?;
+    let runs = include_str!("../queries/list_runs_of_card.sql");
+    let landings = include_str!("../queries/list_landings_of_card.sql");
+    Ok(Some(CardDetail {
+        codebase: name_of(&names, &card),
+        runs: rows::<RunRow, Run>(&mut tx, "list_runs_of_card", runs, &id).await?,
+        asks: read_asks(&mut tx, card.id).await?,
+        landings: rows::<LandingRow, Landing>(&mut tx, "list_landings_of_card", landings, &id).await?,
+        card,
+    }))
+}
+
+pub(crate) async fn turns(
+    store: &SqliteStore,
+    card: CardId,
+    after: TurnSeq,
+    limit: u32,
+) -> Result<Option<Vec<Turn>>, StoreError> {
+    let mut tx = store.snapshot().await?;
+    if read_card(&mut tx, card).await?.is_none() {
+        return Ok(None);
+    }
+    read_turns(&mut tx, card, after, limit).await.map(Some)
+}
+
+#[derive(FromRow)]
+struct OpenAskRow {
+    #[sqlx(flatten)]
+    ask: AskRow,
+    card_title: String,
+}
+
+pub(crate) async fn open_asks(store: &SqliteStore) -> Result<Vec<(Ask, String)>, StoreError> {
+    let rows: Vec<OpenAskRow> = sqlx::query_as(include_str!("../queries/list_open_asks.sql"))
+        .fetch_all(&store.readers)
+        .await
+        .map_err(|error| store_error("list_open_asks", error))?;
+    rows.into_iter()
+        .map(|row| Ok((Ask::try_from(row.ask)?, row.card_title)))
+        .collect()
+}

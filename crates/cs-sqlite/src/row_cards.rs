@@ -1,0 +1,305 @@
+//! Rows of cards, turns and asks, both ways.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use cs_model::{Author, Time};
+use cs_record::{Ask, Card, Readiness, ReadyFor, StoreError, Turn, TurnMark};
+use cs_settle::{Offer, Usage};
+use serde::Serialize;
+use sqlx::FromRow;
+
+use crate::error::undecodable;
+
+/// Reads a stored text.
+pub(crate) fn parse<T: FromStr<Err: Display>>(
+    table: &'static str,
+    id: &str,
+    text: &str,
+) -> Result<T, StoreError> {
+    text.parse()
+        .map_err(|error: T::Err| undecodable(table, id, error))
+}
+
+/// Reads a stored text that may be missing.
+pub(crate) fn parse_opt<T: FromStr<Err: Display>>(
+    table: &'static str,
+    id: &str,
+    text: Option<&str>,
+) -> Result<Option<T>, StoreError> {
+    text.map(|text| parse(table, id, text)).transpose()
+}
+
+/// Reads a stored number of a narrower type.
+pub(crate) fn number<T: TryFrom<i64, Error: Display>>(
+    table: &'static str,
+    id: &str,
+    number: i64,
+) -> Result<T, StoreError> {
+    T::try_from(number).map_err(|error| undecodable(table, id, error))
+}
+
+/// Turns a count into the only integer that SQLite has; the rules keep counts below its end.
+pub(crate) fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[derive(FromRow, Serialize)]
+pub(crate) struct CardRow {
+    pub(crate) id: String,
+    title: String,
+    state: String,
+    reason: Option<String>,
+    person: String,
+    pub(crate) codebase_id: Option<String>,
+    agent: String,
+    owner_id: Option<String>,
+    machine_id: Option<String>,
+    last_seq: i64,
+    ready_for: String,
+    ready_from: i64,
+    tries: i64,
+    starts: i64,
+    usage_turns: i64,
+    usage_input_tokens: i64,
+    usage_output_tokens: i64,
+    usage_cost_microusd: i64,
+    created_at: i64,
+    updated_at: i64,
+    version: i64,
+}
+
+impl From<&Card> for CardRow {
+    fn from(card: &Card) -> Self {
+        Self {
+            id: card.id.to_string(),
+            title: card.title.clone(),
+            state: card.state.to_string(),
+            reason: card.reason.clone(),
+            person: card.person.to_string(),
+            codebase_id: card.codebase.map(|id| id.to_string()),
+            agent: card.agent.to_string(),
+            owner_id: card.owner.map(|id| id.to_string()),
+            machine_id: card.machine.map(|id| id.to_string()),
+            last_seq: card.last_seq.get().into(),
+            ready_for: card.ready.what.as_str().to_owned(),
+            ready_from: card.ready.from.unix_micros(),
+            tries: card.tries.into(),
+            starts: card.starts.into(),
+            usage_turns: integer(card.usage.turns),
+            usage_input_tokens: integer(card.usage.input_tokens),
+            usage_output_tokens: integer(card.usage.output_tokens),
+            usage_cost_microusd: integer(card.usage.cost_microusd),
+            created_at: card.created_at.unix_micros(),
+            updated_at: card.updated_at.unix_micros(),
+            version: integer(card.version),
+        }
+    }
+}
+
+impl TryFrom<CardRow> for Card {
+    type Error = StoreError;
+    fn try_from(row: CardRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "cards";
+        let id = row.id.as_str();
+        let what = [
+            ReadyFor::Nothing,
+            ReadyFor::Turns,
+            ReadyFor::Rearm,
+            ReadyFor::Resume,
+        ]
+        .into_iter()
+        .find(|what| what.as_str() == row.ready_for)
+        .ok_or_else(|| undecodable(TABLE, id, "unknown readiness"))?;
+        Ok(Self {
+            id: parse(TABLE, id, id)?,
+            state: parse(TABLE, id, &row.state)?,
+            person: parse(TABLE, id, &row.person)?,
+            codebase: parse_opt(TABLE, id, row.codebase_id.as_deref())?,
+            agent: parse(TABLE, id, &row.agent)?,
+            owner: parse_opt(TABLE, id, row.owner_id.as_deref())?,
+            machine: parse_opt(TABLE, id, row.machine_id.as_deref())?,
+            last_seq: cs_model::TurnSeq::new(number(TABLE, id, row.last_seq)?),
+            ready: Readiness {
+                what,
+                from: Time::from_unix_micros(row.ready_from),
+            },
+            tries: number(TABLE, id, row.tries)?,
+            starts: number(TABLE, id, row.starts)?,
+            usage: Usage {
+                turns: number(TABLE, id, row.usage_turns)?,
+                input_tokens: number(TABLE, id, row.usage_input_tokens)?,
+                output_tokens: number(TABLE, id, row.usage_output_tokens)?,
+                cost_microusd: number(TABLE, id, row.usage_cost_microusd)?,
+            },
+            created_at: Time::from_unix_micros(row.created_at),
+            updated_at: Time::from_unix_micros(row.updated_at),
+            version: number(TABLE, id, row.version)?,
+            title: row.title,
+            reason: row.reason,
+        })
+    }
+}
+
+#[derive(FromRow, Serialize)]
+pub(crate) struct MarkRow {
+    id: String,
+    #[serde(skip)]
+    pub(crate) card_id: String,
+    seq: i64,
+    state: String,
+    run_id: Option<String>,
+    said_at: i64,
+}
+
+impl From<&TurnMark> for MarkRow {
+    fn from(mark: &TurnMark) -> Self {
+        Self {
+            id: mark.id.to_string(),
+            card_id: String::new(),
+            seq: mark.seq.get().into(),
+            state: mark.state.to_string(),
+            run_id: mark.run.map(|id| id.to_string()),
+            said_at: mark.said_at.unix_micros(),
+        }
+    }
+}
+
+impl TryFrom<MarkRow> for TurnMark {
+    type Error = StoreError;
+    fn try_from(row: MarkRow) -> Result<Self, StoreError> {
+        let (table, id) = ("turns", row.id.as_str());
+        Ok(Self {
+            id: parse(table, id, id)?,
+            seq: cs_model::TurnSeq::new(number(table, id, row.seq)?),
+            state: parse(table, id, &row.state)?,
+            run: parse_opt(table, id, row.run_id.as_deref())?,
+            said_at: Time::from_unix_micros(row.said_at),
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct TurnRow {
+    id: String,
+    card_id: String,
+    seq: i64,
+    author_kind: String,
+    author: Option<String>,
+    body: String,
+    state: String,
+    run_id: Option<String>,
+    said_at: i64,
+}
+
+impl TryFrom<TurnRow> for Turn {
+    type Error = StoreError;
+    fn try_from(row: TurnRow) -> Result<Self, StoreError> {
+        let (table, id) = ("turns", row.id.as_str());
+        Ok(Self {
+            id: parse(table, id, id)?,
+            card: parse(table, id, &row.card_id)?,
+            seq: cs_model::TurnSeq::new(number(table, id, row.seq)?),
+            author: author(table, id, &row.author_kind, row.author.as_deref())?,
+            state: parse(table, id, &row.state)?,
+            run: parse_opt(table, id, row.run_id.as_deref())?,
+            said_at: Time::from_unix_micros(row.said_at),
+            body: row.body,
+        })
+    }
+}
+
+/// Returns the two columns of an author.
+pub(crate) fn author_columns(author: &Author) -> (&'static str, Option<String>) {
+    match author {
+        Author::Person(person) => ("person", Some(person.to_string())),
+        Author::Agent(run) => ("agent", Some(run.to_string())),
+        Author::System => ("system", None),
+    }
+}
+
+fn author(table: &'static str, id: &str, kind: &str, name: Option<&str>) -> Result<Author, StoreError> {
+    match (kind, name) {
+        ("person", Some(name)) => Ok(Author::Person(parse(table, id, name)?)),
+        ("agent", Some(run)) => Ok(Author::Agent(parse(table, id, run)?)),
+        ("system", None) => Ok(Author::System),
+        (kind, _) => Err(undecodable(table, id, format_args!("unknown author `{kind}`"))),
+    }
+}
+
+#[derive(FromRow, Serialize)]
+pub(crate) struct AskRow {
+    pub(crate) id: String,
+    pub(crate) card_id: String,
+    pub(crate) run_id: String,
+    pub(crate) question: String,
+    pub(crate) choices: String,
+    pub(crate) offer: i64,
+    pub(crate) offer_message: Option<String>,
+    pub(crate) state: String,
+    pub(crate) answer: Option<String>,
+    pub(crate) answered_by_kind: Option<String>,
+    pub(crate) answered_by: Option<String>,
+    pub(crate) asked_at: i64,
+    pub(crate) answered_at: Option<i64>,
+    pub(crate) delivered: i64,
+    pub(crate) given: Option<i64>,
+    pub(crate) turn_id: Option<String>,
+}
+
+impl TryFrom<&Ask> for AskRow {
+    type Error = StoreError;
+    fn try_from(ask: &Ask) -> Result<Self, StoreError> {
+        let by = ask.answered_by.as_ref().map(author_columns);
+        let choices = serde_json::to_string(&ask.choices);
+        Ok(Self {
+            id: ask.id.to_string(),
+            card_id: ask.card.to_string(),
+            run_id: ask.run.to_string(),
+            question: ask.question.clone(),
+            choices: choices.map_err(|error| undecodable("asks", &ask.id.to_string(), error))?,
+            offer: ask.offer.is_some().into(),
+            offer_message: ask.offer.as_ref().and_then(|offer| offer.message.clone()),
+            state: ask.state.to_string(),
+            answer: ask.answer.clone(),
+            answered_by_kind: by.as_ref().map(|(kind, _)| (*kind).to_owned()),
+            answered_by: by.and_then(|(_, name)| name),
+            asked_at: ask.asked_at.unix_micros(),
+            answered_at: ask.answered_at.map(Time::unix_micros),
+            delivered: ask.delivered.into(),
+            given: ask.given.map(|epoch| epoch.get().into()),
+            turn_id: ask.turn.map(|id| id.to_string()),
+        })
+    }
+}
+
+impl TryFrom<AskRow> for Ask {
+    type Error = StoreError;
+    fn try_from(row: AskRow) -> Result<Self, StoreError> {
+        let (table, id) = ("asks", row.id.as_str());
+        let by = row.answered_by_kind.as_deref();
+        let message = row.offer_message;
+        Ok(Self {
+            id: parse(table, id, id)?,
+            card: parse(table, id, &row.card_id)?,
+            run: parse(table, id, &row.run_id)?,
+            choices: serde_json::from_str(&row.choices).map_err(|error| undecodable(table, id, error))?,
+            offer: (row.offer == 1).then_some(Offer { message }),
+            state: parse(table, id, &row.state)?,
+            answered_by: by
+                .map(|kind| author(table, id, kind, row.answered_by.as_deref()))
+                .transpose()?,
+            asked_at: Time::from_unix_micros(row.asked_at),
+            answered_at: row.answered_at.map(Time::from_unix_micros),
+            delivered: row.delivered == 1,
+            given: row
+                .given
+                .map(|epoch| number(table, id, epoch))
+                .transpose()?
+                .map(cs_model::Epoch::new),
+            turn: parse_opt(table, id, row.turn_id.as_deref())?,
+            question: row.question,
+            answer: row.answer,
+        })
+    }
+}

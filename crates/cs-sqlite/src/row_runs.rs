@@ -1,0 +1,174 @@
+//! Rows of runs, landings and the journal, both ways.
+
+use cs_fence::ProcessFact;
+use cs_model::{Epoch, Time};
+use cs_record::{JournalEntry, JournalRow, Landing, Run, StoreError};
+use serde::Serialize;
+use sqlx::FromRow;
+
+use crate::error::undecodable;
+use crate::row_cards::{integer, number, parse, parse_opt};
+
+#[derive(FromRow, Serialize)]
+pub(crate) struct RunRow {
+    id: String,
+    card_id: String,
+    kind: String,
+    state: String,
+    epoch: i64,
+    token: String,
+    machine_id: String,
+    agent: String,
+    pid: Option<i64>,
+    start_ticks: Option<i64>,
+    boot_id: Option<String>,
+    started_at: i64,
+    resumed_at: Option<i64>,
+    ended_at: Option<i64>,
+    again_at: Option<i64>,
+    failure: Option<String>,
+    failed_because: Option<String>,
+    failures_in_row: i64,
+}
+
+impl From<&Run> for RunRow {
+    fn from(run: &Run) -> Self {
+        let process = run.process.as_ref();
+        Self {
+            id: run.id.to_string(),
+            card_id: run.card.to_string(),
+            kind: run.kind.to_string(),
+            state: run.state.to_string(),
+            epoch: run.epoch.get().into(),
+            token: run.token.to_string(),
+            machine_id: run.machine.to_string(),
+            agent: run.agent.to_string(),
+            pid: process.map(|process| process.pid.into()),
+            start_ticks: process.map(|process| integer(process.start_ticks)),
+            boot_id: process.map(|process| process.boot_id.clone()),
+            started_at: run.started_at.unix_micros(),
+            resumed_at: run.resumed_at.map(Time::unix_micros),
+            ended_at: run.ended_at.map(Time::unix_micros),
+            again_at: run.again_at.map(Time::unix_micros),
+            failure: run.failure.map(|class| class.to_string()),
+            failed_because: run.failed_because.clone(),
+            failures_in_row: run.failures_in_row.into(),
+        }
+    }
+}
+
+impl TryFrom<RunRow> for Run {
+    type Error = StoreError;
+    fn try_from(row: RunRow) -> Result<Self, StoreError> {
+        let (table, id) = ("runs", row.id.as_str());
+        let process = match (row.pid, row.start_ticks, row.boot_id) {
+            (None, None, None) => None,
+            (Some(pid), Some(ticks), Some(boot_id)) => Some(ProcessFact {
+                pid: number(table, id, pid)?,
+                start_ticks: number(table, id, ticks)?,
+                boot_id,
+            }),
+            _ => return Err(undecodable(table, id, "half a process")),
+        };
+        Ok(Self {
+            id: parse(table, id, id)?,
+            card: parse(table, id, &row.card_id)?,
+            kind: parse(table, id, &row.kind)?,
+            state: parse(table, id, &row.state)?,
+            epoch: Epoch::new(number(table, id, row.epoch)?),
+            token: parse(table, id, &row.token)?,
+            machine: parse(table, id, &row.machine_id)?,
+            agent: parse(table, id, &row.agent)?,
+            process,
+            started_at: Time::from_unix_micros(row.started_at),
+            resumed_at: row.resumed_at.map(Time::from_unix_micros),
+            ended_at: row.ended_at.map(Time::from_unix_micros),
+            again_at: row.again_at.map(Time::from_unix_micros),
+            failure: parse_opt(table, id, row.failure.as_deref())?,
+            failures_in_row: number(table, id, row.failures_in_row)?,
+            failed_because: row.failed_because,
+        })
+    }
+}
+
+#[derive(FromRow, Serialize)]
+pub(crate) struct LandingRow {
+    id: String,
+    card_id: String,
+    codebase_id: String,
+    ask_id: Option<String>,
+    message: Option<String>,
+    state: String,
+    epoch: i64,
+    token: Option<String>,
+    machine_id: String,
+    accepted_by: String,
+    accepted_at: i64,
+    commit_id: Option<String>,
+    result: Option<String>,
+    ended_at: Option<i64>,
+}
+
+impl From<&Landing> for LandingRow {
+    fn from(landing: &Landing) -> Self {
+        Self {
+            id: landing.id.to_string(),
+            card_id: landing.card.to_string(),
+            codebase_id: landing.codebase.to_string(),
+            ask_id: landing.ask.map(|id| id.to_string()),
+            message: landing.message.clone(),
+            state: landing.state.to_string(),
+            epoch: landing.epoch.get().into(),
+            token: landing.token.map(|token| token.to_string()),
+            machine_id: landing.machine.to_string(),
+            accepted_by: landing.accepted_by.to_string(),
+            accepted_at: landing.accepted_at.unix_micros(),
+            commit_id: landing.commit.clone(),
+            result: landing.result.clone(),
+            ended_at: landing.ended_at.map(Time::unix_micros),
+        }
+    }
+}
+
+impl TryFrom<LandingRow> for Landing {
+    type Error = StoreError;
+    fn try_from(row: LandingRow) -> Result<Self, StoreError> {
+        let (table, id) = ("landings", row.id.as_str());
+        Ok(Self {
+            id: parse(table, id, id)?,
+            card: parse(table, id, &row.card_id)?,
+            codebase: parse(table, id, &row.codebase_id)?,
+            ask: parse_opt(table, id, row.ask_id.as_deref())?,
+            state: parse(table, id, &row.state)?,
+            epoch: Epoch::new(number(table, id, row.epoch)?),
+            token: parse_opt(table, id, row.token.as_deref())?,
+            machine: parse(table, id, &row.machine_id)?,
+            accepted_by: parse(table, id, &row.accepted_by)?,
+            accepted_at: Time::from_unix_micros(row.accepted_at),
+            ended_at: row.ended_at.map(Time::from_unix_micros),
+            message: row.message,
+            commit: row.commit_id,
+            result: row.result,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct JournalStored {
+    operation_id: String,
+    machine_id: String,
+    kind: String,
+    result: String,
+}
+
+impl TryFrom<JournalStored> for JournalRow {
+    type Error = StoreError;
+    fn try_from(row: JournalStored) -> Result<Self, StoreError> {
+        let (table, id) = ("journal", row.operation_id.as_str());
+        Ok(Self {
+            operation: parse(table, id, id)?,
+            machine: parse(table, id, &row.machine_id)?,
+            entry: JournalEntry::from_stored(&row.kind, &row.result)?,
+        })
+    }
+}

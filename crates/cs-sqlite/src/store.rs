@@ -1,0 +1,220 @@
+//! The store: its connections, and the port of cs-record over them.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use cs_fence::TokenHash;
+use cs_model::{
+    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, Person, RunId, Time, TurnSeq,
+};
+use cs_record::{
+    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, Lock, Locked,
+    Pause, PauseScope, Peeked, Present, Registered, RowStore, Run, RunBrief, Select, StoreError, Turn,
+    Writes,
+};
+use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
+use tokio::sync::Mutex;
+
+use crate::error::{commit_error, store_error};
+use crate::{OpenError, lock, machines, open, reads, write};
+
+/// The record in one SQLite file. Its clock is the one that it was opened with: there is one machine.
+pub struct SqliteStore {
+    /// One connection: whoever writes waits for it, first come, first served.
+    pub(crate) writer: SqlitePool,
+    pub(crate) readers: SqlitePool,
+    /// `data_version` counts the changes that other connections than the asking one made: so it asks always on this one.
+    pub(crate) watch: Mutex<SqliteConnection>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SqliteStore(..)")
+    }
+}
+
+/// A transaction that holds the write lock of the file. Dropping it rolls it back.
+#[derive(Debug)]
+pub struct SqliteTx {
+    tx: Transaction<'static, Sqlite>,
+    operation: Option<OperationId>,
+}
+
+impl SqliteStore {
+    /// Opens the record, makes it when there is no file, and brings an older one to this version after copying it beside itself.
+    /// A new file is readable by its owner only.
+    ///
+    /// # Errors
+    /// [`OpenError`], which names the file.
+    pub async fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        open::open(path, clock).await
+    }
+
+    /// Returns a number that differs from the former one when anything was written in between, by this process or another.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database cannot be read.
+    pub async fn data_version(&self) -> Result<i64, StoreError> {
+        let mut watch = self.watch.lock().await;
+        sqlx::query_scalar("pragma data_version")
+            .fetch_one(&mut *watch)
+            .await
+            .map_err(|error| store_error("data_version", error))
+    }
+
+    /// Closes all connections after what they are doing is done.
+    pub async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Begins a transaction with the write lock of the file.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        self.writer
+            .begin_with("begin immediate")
+            .await
+            .map_err(|error| store_error("begin", error))
+    }
+
+    /// Begins a transaction that sees one snapshot and writes nothing.
+    pub(crate) async fn snapshot(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        self.readers
+            .begin()
+            .await
+            .map_err(|error| store_error("begin a read", error))
+    }
+}
+
+#[async_trait]
+impl RowStore for SqliteStore {
+    type Tx = SqliteTx;
+
+    async fn lock(
+        &self,
+        operation: Option<(MachineId, OperationId)>,
+        select: &Select,
+    ) -> Result<Lock<SqliteTx>, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = self.now();
+        if let Some(begun) = operation
+            && let Some(row) = lock::begin_operation(&mut tx, begun, lock::BEGUN, now).await?
+        {
+            tx.rollback()
+                .await
+                .map_err(|error| store_error("rollback", error))?;
+            return Ok(Lock::Journaled(row));
+        }
+        let facts = lock::read(&mut tx, select, now).await?;
+        let operation = operation.map(|(_, operation)| operation);
+        let tx = SqliteTx { tx, operation };
+        Ok(Lock::Held(Locked { tx, facts }))
+    }
+
+    async fn commit(&self, mut tx: SqliteTx, writes: &Writes) -> Result<(), StoreError> {
+        write::write(&mut tx.tx, tx.operation, writes).await?;
+        tx.tx.commit().await.map_err(commit_error)
+    }
+
+    async fn rollback(&self, tx: SqliteTx) -> Result<(), StoreError> {
+        tx.tx
+            .rollback()
+            .await
+            .map_err(|error| store_error("rollback", error))
+    }
+
+    async fn reconcile(&self, machine: MachineId, operation: OperationId) -> Result<JournalRow, StoreError> {
+        let mut tx = self.begin().await?;
+        let entry = JournalEntry::Cancelled;
+        let stored = lock::begin_operation(&mut tx, (machine, operation), entry.kind(), self.now()).await?;
+        tx.commit().await.map_err(commit_error)?;
+        Ok(stored.unwrap_or(JournalRow {
+            operation,
+            machine,
+            entry,
+        }))
+    }
+
+    async fn peek(&self, machine: MachineId, agents: &[String]) -> Result<Peeked, StoreError> {
+        reads::peek(self, machine, agents).await
+    }
+
+    async fn run(&self, run: RunId) -> Result<Option<Run>, StoreError> {
+        reads::run(self, run).await
+    }
+
+    async fn run_brief(&self, run: RunId) -> Result<Option<(Run, RunBrief)>, StoreError> {
+        reads::run_brief(self, run).await
+    }
+
+    async fn landing_brief(&self, landing: LandingId) -> Result<Option<LandingBrief>, StoreError> {
+        reads::landing_brief(self, landing).await
+    }
+
+    async fn machine_runs(&self, machine: MachineId) -> Result<Vec<Run>, StoreError> {
+        reads::machine_runs(self, machine).await
+    }
+
+    async fn cards_ending(&self, digits: &str) -> Result<Vec<CardId>, StoreError> {
+        reads::ids_ending(self, include_str!("../queries/find_cards.sql"), digits).await
+    }
+
+    async fn asks_ending(&self, digits: &str) -> Result<Vec<AskId>, StoreError> {
+        reads::ids_ending(self, include_str!("../queries/find_asks.sql"), digits).await
+    }
+
+    async fn cards(&self, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError> {
+        reads::cards(self, filter).await
+    }
+
+    async fn card(&self, card: CardId) -> Result<Option<CardDetail>, StoreError> {
+        reads::card(self, card).await
+    }
+
+    async fn turns(&self, card: CardId, after: TurnSeq, limit: u32) -> Result<Option<Vec<Turn>>, StoreError> {
+        reads::turns(self, card, after, limit).await
+    }
+
+    async fn open_asks(&self) -> Result<Vec<(Ask, String)>, StoreError> {
+        reads::open_asks(self).await
+    }
+
+    async fn present(&self, present: &Present) -> Result<Registered<()>, StoreError> {
+        machines::present(self, present).await
+    }
+
+    async fn leave(&self, machine: MachineId, daemon: TokenHash) -> Result<(), StoreError> {
+        machines::leave(self, machine, daemon).await
+    }
+
+    async fn pause(&self, scope: PauseScope, reason: Option<&str>, by: &Person) -> Result<Pause, StoreError> {
+        machines::pause(self, scope, reason, by).await
+    }
+
+    async fn unpause(&self, scope: PauseScope) -> Result<bool, StoreError> {
+        machines::unpause(self, scope).await
+    }
+
+    async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
+        machines::pauses(self, machine).await
+    }
+
+    async fn add_codebase(
+        &self,
+        id: CodebaseId,
+        name: &str,
+        machine: MachineId,
+    ) -> Result<Registered<Codebase>, StoreError> {
+        machines::add_codebase(self, id, name, machine).await
+    }
+
+    async fn codebases(&self) -> Result<Vec<Codebase>, StoreError> {
+        machines::codebases(self).await
+    }
+}

@@ -1,0 +1,219 @@
+//! Commits: every kind of row in one statement, every change with its fence, every statement counted.
+
+use cs_model::OperationId;
+use cs_record::{Change, StoreError, Turn, Writes};
+use serde::Serialize;
+use sqlx::SqliteConnection;
+
+use crate::error::store_error;
+use crate::load::json;
+use crate::row_cards::{AskRow, CardRow, MarkRow, author_columns};
+use crate::row_runs::{LandingRow, RunRow};
+
+/// A row before and after, as the update statements read it.
+#[derive(Serialize)]
+struct Changed<R> {
+    was: R,
+    now: R,
+}
+
+/// Writes everything. The caller rolls back on any error.
+pub(crate) async fn write(
+    connection: &mut SqliteConnection,
+    operation: Option<OperationId>,
+    writes: &Writes,
+) -> Result<(), StoreError> {
+    let c = connection;
+    let cards: Vec<_> = writes.new_cards.iter().map(CardRow::from).collect();
+    batch(
+        c,
+        "insert_cards",
+        include_str!("../queries/insert_cards.sql"),
+        &cards,
+    )
+    .await?;
+    let cards: Vec<_> = writes.cards.iter().map(changed::<_, CardRow>).collect();
+    batch(
+        c,
+        "update_cards",
+        include_str!("../queries/update_cards.sql"),
+        &cards,
+    )
+    .await?;
+    let runs: Vec<_> = writes.new_runs.iter().map(RunRow::from).collect();
+    batch(
+        c,
+        "insert_runs",
+        include_str!("../queries/insert_runs.sql"),
+        &runs,
+    )
+    .await?;
+    let runs: Vec<_> = writes.runs.iter().map(changed::<_, RunRow>).collect();
+    batch(
+        c,
+        "update_runs",
+        include_str!("../queries/update_runs.sql"),
+        &runs,
+    )
+    .await?;
+    for turn in &writes.new_turns {
+        insert_turn(c, turn).await?;
+    }
+    let turns: Vec<_> = writes.turns.iter().map(changed::<_, MarkRow>).collect();
+    batch(
+        c,
+        "update_turns",
+        include_str!("../queries/update_turns.sql"),
+        &turns,
+    )
+    .await?;
+    for ask in &writes.new_asks {
+        insert_ask(c, AskRow::try_from(ask)?).await?;
+    }
+    let asks = writes
+        .asks
+        .iter()
+        .map(changed_ask)
+        .collect::<Result<Vec<_>, _>>()?;
+    batch(
+        c,
+        "update_asks",
+        include_str!("../queries/update_asks.sql"),
+        &asks,
+    )
+    .await?;
+    let landings: Vec<_> = writes.new_landings.iter().map(LandingRow::from).collect();
+    batch(
+        c,
+        "insert_landings",
+        include_str!("../queries/insert_landings.sql"),
+        &landings,
+    )
+    .await?;
+    let landings: Vec<_> = writes.landings.iter().map(changed::<_, LandingRow>).collect();
+    batch(
+        c,
+        "update_landings",
+        include_str!("../queries/update_landings.sql"),
+        &landings,
+    )
+    .await?;
+    complete_journal(c, operation, writes).await
+}
+
+fn changed<'a, T, R: From<&'a T>>(change: &'a Change<T>) -> Changed<R> {
+    Changed {
+        was: R::from(&change.was),
+        now: R::from(&change.now),
+    }
+}
+
+fn changed_ask(change: &Change<cs_record::Ask>) -> Result<Changed<AskRow>, StoreError> {
+    Ok(Changed {
+        was: AskRow::try_from(&change.was)?,
+        now: AskRow::try_from(&change.now)?,
+    })
+}
+
+/// Runs a statement over all rows and checks that it changed as many.
+async fn batch<R: Serialize + Sync>(
+    connection: &mut SqliteConnection,
+    name: &'static str,
+    sql: &'static str,
+    rows: &[R],
+) -> Result<(), StoreError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let done = sqlx::query(sql).bind(json(rows)?).execute(&mut *connection).await;
+    let changed = done.map_err(|error| store_error(name, error))?.rows_affected();
+    counted(name, changed, rows.len())
+}
+
+fn counted(name: &'static str, changed: u64, expected: usize) -> Result<(), StoreError> {
+    if usize::try_from(changed) == Ok(expected) {
+        return Ok(());
+    }
+    Err(StoreError::Corrupt(format!(
+        "{name} changed {changed} rows where {expected} were decided on; nothing was written"
+    )))
+}
+
+async fn insert_turn(connection: &mut SqliteConnection, turn: &Turn) -> Result<(), StoreError> {
+    let name = "insert_turn";
+    let (kind, author) = author_columns(&turn.author);
+    let done = sqlx::query(include_str!("../queries/insert_turn.sql"))
+        .bind(turn.id.to_string())
+        .bind(turn.card.to_string())
+        .bind(i64::from(turn.seq.get()))
+        .bind(kind)
+        .bind(author)
+        .bind(&turn.body)
+        .bind(turn.state.as_str())
+        .bind(turn.run.map(|run| run.to_string()))
+        .bind(turn.said_at.unix_micros())
+        .execute(connection)
+        .await;
+    counted(
+        name,
+        done.map_err(|error| store_error(name, error))?.rows_affected(),
+        1,
+    )
+}
+
+async fn insert_ask(connection: &mut SqliteConnection, ask: AskRow) -> Result<(), StoreError> {
+    let name = "insert_ask";
+    let done = sqlx::query(include_str!("../queries/insert_ask.sql"))
+        .bind(ask.id)
+        .bind(ask.card_id)
+        .bind(ask.run_id)
+        .bind(ask.question)
+        .bind(ask.choices)
+        .bind(ask.offer)
+        .bind(ask.offer_message)
+        .bind(ask.state)
+        .bind(ask.answer)
+        .bind(ask.answered_by_kind)
+        .bind(ask.answered_by)
+        .bind(ask.asked_at)
+        .bind(ask.answered_at)
+        .bind(ask.delivered)
+        .bind(ask.given)
+        .bind(ask.turn_id)
+        .execute(connection)
+        .await;
+    counted(
+        name,
+        done.map_err(|error| store_error(name, error))?.rows_affected(),
+        1,
+    )
+}
+
+/// Gives the journal row its kind and result. An operation must have an entry, and an entry an operation.
+async fn complete_journal(
+    connection: &mut SqliteConnection,
+    operation: Option<OperationId>,
+    writes: &Writes,
+) -> Result<(), StoreError> {
+    let name = "complete_journal";
+    let (operation, entry) = match (operation, &writes.journal) {
+        (None, None) => return Ok(()),
+        (Some(operation), Some(entry)) => (operation, entry),
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(StoreError::Corrupt(
+                "an operation and its journal entry come together".to_owned(),
+            ));
+        }
+    };
+    let done = sqlx::query(include_str!("../queries/complete_journal.sql"))
+        .bind(operation.to_string())
+        .bind(entry.kind())
+        .bind(entry.to_json()?)
+        .execute(connection)
+        .await;
+    counted(
+        name,
+        done.map_err(|error| store_error(name, error))?.rows_affected(),
+        1,
+    )
+}
