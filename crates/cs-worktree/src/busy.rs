@@ -24,6 +24,8 @@ pub enum BusyWith {
     Bisect,
     /// A git process holds the index, or one died while it did.
     IndexLock,
+    /// A git process holds the branch, or one died while it did.
+    RefLock,
 }
 
 impl BusyWith {
@@ -37,6 +39,7 @@ impl BusyWith {
             Self::Rebase => "a rebase is under way",
             Self::Bisect => "a bisect is under way",
             Self::IndexLock => "another git process holds the index (or left index.lock behind)",
+            Self::RefLock => "another git process holds the branch (or left a lock file behind)",
         }
     }
 }

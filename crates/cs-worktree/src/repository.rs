@@ -25,7 +25,7 @@ pub struct Repository {
 pub struct Inspection {
     /// The repository.
     pub repository: Repository,
-    /// The branch of the main working tree; `None` when its HEAD is detached.
+    /// The branch of the main working tree (of the asked one where the repository is bare); `None` when it is detached.
     pub current_branch: Option<BranchName>,
     /// The branch to work from: the current one, else `init.defaultBranch`, `main` or `master`, the first that exists.
     pub base_branch: BranchName,
@@ -106,12 +106,15 @@ impl Repository {
     }
 
     async fn current_branch(&self, git: &Git) -> Result<Option<BranchName>, WorktreeError> {
-        let head = git
-            .run(
-                self.call("symbolic-ref")
-                    .args(["symbolic-ref", "--quiet", "HEAD"]),
-            )
+        let bare = git
+            .ok(self.call("rev-parse").args(["rev-parse", "--is-bare-repository"]))
             .await?;
+        // A bare repository with linked working trees has no main one: the tree that was asked about stands in.
+        let call = match bare.trim_ascii() {
+            b"true" => Call::new(World::User, "symbolic-ref").cwd(&self.toplevel),
+            _ => self.call("symbolic-ref"),
+        };
+        let head = git.run(call.args(["symbolic-ref", "--quiet", "HEAD"])).await?;
         let name = head
             .stdout
             .trim_ascii()
@@ -188,18 +191,23 @@ impl Repository {
         let listed = parse::worktree_list(&git.ok(list).await?);
         let linked = busy::linked_git_dirs(&self.common_dir);
         let checkout = |(at, tree): (usize, parse::ListedWorktree)| {
+            let real = tree.path.canonicalize().unwrap_or_else(|_| tree.path.clone());
             let own = linked
                 .iter()
-                .find(|(path, _)| *path == tree.path)
-                .map(|(_, dir)| dir.clone());
-            let git_dir = if at == 0 { self.common_dir.clone() } else { own? };
-            Some(Checkout {
+                .find(|(path, _)| *path == real || *path == tree.path);
+            let git_dir = match own {
+                _ if at == 0 => self.common_dir.clone(),
+                Some((_, dir)) => dir.clone(),
+                // Git follows the link file; what is under way there cannot be seen, but the checkout counts.
+                None => tree.path.join(".git"),
+            };
+            Checkout {
                 path: tree.path,
                 git_dir,
                 branch: tree.branch,
-            })
+            }
         };
-        Ok(listed.into_iter().enumerate().filter_map(checkout).collect())
+        Ok(listed.into_iter().enumerate().map(checkout).collect())
     }
 
     /// What keeps the branch from being moved, in any working tree; and the tree that has it checked out.

@@ -8,8 +8,6 @@
 //! Lock files of other processes are waited for, a bounded number of times, and never deleted here.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,20 +16,13 @@ use bstr::ByteSlice;
 use cs_supervise::command::{self, CommandSpec, Exit};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{GitError, WorktreeError};
-use crate::parse;
-
-/// The oldest git that works: the first with `merge-tree --write-tree`.
-pub const GIT_NEEDED: &str = "2.38";
+use crate::error::GitError;
 
 const LIMIT: Duration = Duration::from_secs(120);
 const STDOUT_CAP_BYTES: usize = 64 << 20;
 const STDERR_CAP_BYTES: usize = 64 << 10;
 /// Waits between tries while another process holds a lock file: about 1.3 s in all.
 const LOCK_WAITS_MS: [u64; 6] = [20, 40, 80, 160, 320, 640];
-
-/// User settings that change what file content means; they are taken over into our own configuration.
-const CONTENT_SETTINGS: &str = r"^core\.(autocrlf|eol|precomposeunicode|longpaths)$";
 
 /// Overrides for every call; `-c` wins over every configuration file.
 const OVERRIDES: [&str; 19] = [
@@ -57,7 +48,13 @@ const OVERRIDES: [&str; 19] = [
 ];
 
 /// Overrides where the other side is an agent's tree.
-const OURS_OVERRIDES: [&str; 2] = ["safe.bareRepository=explicit", "transfer.fsckObjects=true"];
+const OURS_OVERRIDES: [&str; 4] = [
+    "safe.bareRepository=explicit",
+    "transfer.fsckObjects=true",
+    // What is saved must survive a power cut, loose objects and refs included.
+    "core.fsync=committed,loose-object,reference",
+    "core.fsyncMethod=batch",
+];
 
 /// Who our own commits are by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,20 +92,20 @@ pub struct GitSetup {
 /// The git program, found, measured and hardened. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Git {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    setup: GitSetup,
-    program: PathBuf,
-    version: (u32, u32),
+pub(crate) struct Inner {
+    pub(crate) setup: GitSetup,
+    pub(crate) program: PathBuf,
+    pub(crate) version: (u32, u32),
     /// An empty home for our world.
-    home: PathBuf,
+    pub(crate) home: PathBuf,
     /// The configuration of our world: an empty file.
-    config: PathBuf,
+    pub(crate) config: PathBuf,
     /// `core.*` settings of the user that our world takes over, as `key=value`.
-    content_settings: Vec<OsString>,
+    pub(crate) content_settings: Vec<OsString>,
 }
 
 /// Whose configuration a call reads.
@@ -255,93 +252,6 @@ impl Call {
 }
 
 impl Git {
-    /// Finds `git` in the given PATH, checks its version and reads the user's content settings.
-    ///
-    /// # Errors
-    /// [`GitError::NotInstalled`], [`GitError::TooOld`], or the state directory cannot be written.
-    pub async fn probe(setup: GitSetup) -> Result<Self, WorktreeError> {
-        let program = find_program(&setup.path).ok_or(GitError::NotInstalled { needed: GIT_NEEDED })?;
-        let dir = setup.state_dir.join("git");
-        let home = dir.join("home");
-        let config = dir.join("config");
-        fs::create_dir_all(&home).map_err(WorktreeError::io("make", &home))?;
-        fs::write(&config, b"").map_err(WorktreeError::io("write", &config))?;
-        let setup = GitSetup {
-            identity: setup.identity.or_fallback(),
-            ..setup
-        };
-        let inner = Inner {
-            setup,
-            program,
-            version: (0, 0),
-            home,
-            config,
-            content_settings: Vec::new(),
-        };
-        let mut git = Self {
-            inner: Arc::new(inner),
-        };
-        let version = git.version_of_program().await?;
-        let content_settings = git.user_content_settings(&dir).await?;
-        if let Some(inner) = Arc::get_mut(&mut git.inner) {
-            inner.version = version;
-            inner.content_settings = content_settings;
-        }
-        Ok(git)
-    }
-
-    /// The version of the git program, major and minor.
-    #[must_use]
-    pub fn version(&self) -> (u32, u32) {
-        self.inner.version
-    }
-
-    /// Who our own commits are by.
-    #[must_use]
-    pub fn identity(&self) -> &Identity {
-        &self.inner.setup.identity
-    }
-
-    async fn version_of_program(&self) -> Result<(u32, u32), GitError> {
-        let out = self.ok(Call::new(World::Ours, "version").arg("version")).await?;
-        let text = out.to_str_lossy().trim().to_owned();
-        let version = parse::version(&text).ok_or(GitError::Unreadable {
-            op: "version",
-            what: "a version was expected",
-        })?;
-        if version < (2, 38) {
-            return Err(GitError::TooOld {
-                found: text.replace("git version ", ""),
-                needed: GIT_NEEDED,
-            });
-        }
-        Ok(version)
-    }
-
-    async fn user_content_settings(&self, dir: &Path) -> Result<Vec<OsString>, WorktreeError> {
-        let list =
-            Call::new(World::User, "config").args(["config", "--null", "--get-regexp", CONTENT_SETTINGS]);
-        let mut settings = parse::config_settings(&self.run(list).await?.stdout);
-        let ask =
-            Call::new(World::User, "config").args(["config", "--null", "--type=path", "core.excludesFile"]);
-        let answer = self.run(ask).await?;
-        let named = parse::z_fields(&answer.stdout).next().map(parse::to_path);
-        let setup = &self.inner.setup;
-        let config_home = setup
-            .xdg_config_home
-            .clone()
-            .unwrap_or_else(|| setup.home.join(".config"));
-        let source = named.unwrap_or_else(|| config_home.join("git/ignore"));
-        // An ignore file that cannot be read ignores nothing, as with git itself.
-        let content = fs::read(source).unwrap_or_default();
-        let excludes = dir.join("excludes");
-        fs::write(&excludes, content).map_err(WorktreeError::io("write", &excludes))?;
-        let mut setting = OsString::from("core.excludesFile=");
-        setting.push(&excludes);
-        settings.push(setting);
-        Ok(settings)
-    }
-
     /// Runs git and gives its standard output.
     ///
     /// # Errors
@@ -456,13 +366,14 @@ impl Git {
         let mut env: Vec<(OsString, OsString)> = fixed.map(|(k, v)| (k.into(), v.into())).into();
         let mut push = |key: &str, value: &OsStr| env.push((key.into(), value.to_owned()));
         push("PATH", &setup.path);
+        // A home that is itself a repository must not be found around our state directory.
+        push("GIT_CEILING_DIRECTORIES", setup.state_dir.as_os_str());
         match call.world {
             World::Ours => {
                 push("HOME", self.inner.home.as_os_str());
                 push("GIT_CONFIG_NOSYSTEM", OsStr::new("1"));
                 push("GIT_ATTR_NOSYSTEM", OsStr::new("1"));
                 push("GIT_CONFIG_GLOBAL", self.inner.config.as_os_str());
-                push("GIT_CEILING_DIRECTORIES", setup.state_dir.as_os_str());
                 push("GIT_ALLOW_PROTOCOL", OsStr::new("file"));
             }
             World::User => {
@@ -480,17 +391,6 @@ impl Git {
             push("GIT_INDEX_FILE", index.as_os_str());
         }
         env
-    }
-}
-
-impl Identity {
-    fn or_fallback(self) -> Self {
-        let fallback = Self::default();
-        let or = |value: String, other: String| if value.trim().is_empty() { other } else { value };
-        Self {
-            name: or(self.name, fallback.name),
-            email: or(self.email, fallback.email),
-        }
     }
 }
 
@@ -519,11 +419,4 @@ fn tail(stderr: &[u8]) -> String {
     let text = text.trim();
     let start = text.char_indices().rev().nth(1999).map_or(0, |(at, _)| at);
     text[start..].to_owned()
-}
-
-fn find_program(path: &OsStr) -> Option<PathBuf> {
-    let executable =
-        |file: &Path| fs::metadata(file).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
-    let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute());
-    dirs.map(|dir| dir.join("git")).find(|file| executable(file))
 }

@@ -178,6 +178,28 @@ impl Worktrees {
         }))
     }
 
+    /// Where the card stands: the commit that its last collected attempt left, or its start.
+    ///
+    /// # Errors
+    /// [`WorktreeError::NoCard`], or git failed.
+    pub async fn card_head(&self, spec: &TreeSpec) -> Result<Oid, WorktreeError> {
+        self.store(&spec.codebase).card_head(&spec.card).await
+    }
+
+    /// How many commits the base, as last fetched, has that the card does not have.
+    ///
+    /// # Errors
+    /// [`WorktreeError::NoCard`], [`WorktreeError::BaseMissing`], or git failed.
+    pub async fn behind_base(&self, spec: &TreeSpec) -> Result<usize, WorktreeError> {
+        let store = self.store(&spec.codebase);
+        let head = store.card_head(&spec.card).await?;
+        let base = store.commit(&store::base_ref(&spec.base_branch)).await?;
+        let base = base.ok_or_else(|| WorktreeError::BaseMissing {
+            branch: spec.base_branch.clone(),
+        })?;
+        store.count(&head, &base).await
+    }
+
     /// The directory that holds the tree and the file that says whose it is.
     pub(crate) fn tree_dir(&self, spec: &TreeSpec) -> PathBuf {
         self.root()

@@ -104,7 +104,7 @@ async fn set_base(git: &Git, landing: &Move) -> Result<MoveOutcome, WorktreeErro
         Ok(RefMove::Moved) => Ok(MoveOutcome::Moved),
         Ok(RefMove::Stale) => Ok(MoveOutcome::BaseMoved),
         Err(WorktreeError::Git(GitError::Locked { .. })) => {
-            Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)))
+            Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::RefLock)))
         }
         Err(error) => Err(error),
     }

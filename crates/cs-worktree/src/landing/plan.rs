@@ -1,9 +1,11 @@
 //! The merge, made in the store.
 
+use bstr::ByteSlice;
+
 use super::{How, LandingPlan, LandingSpec, Move, Refusal, preflight};
 use crate::Worktrees;
 use crate::error::WorktreeError;
-use crate::keys::Oid;
+use crate::keys::{LandingKey, Oid};
 use crate::parse;
 use crate::repository::Repository;
 use crate::store::{self, RefMove, Store};
@@ -74,24 +76,41 @@ async fn already(
     head: &Oid,
     base: &Oid,
 ) -> Result<LandingPlan, WorktreeError> {
-    let trailer = format!("--grep=Cs-Panel-Landing: {}", spec.landing);
-    let find = store
-        .call("rev-list")
-        .args(["rev-list", "--max-count=1", "--fixed-strings", &trailer]);
-    let found = store
-        .git
-        .ok(find.arg(format!("{head}..{base}")).arg("--"))
-        .await?;
-    if !found.is_empty() {
-        return Ok(LandingPlan::AlreadyLanded {
-            commit: parse::oid("rev-list", &found)?,
-        });
+    if let Some(commit) = merge_of(store, &spec.landing, head, base).await? {
+        return Ok(LandingPlan::AlreadyLanded { commit });
     }
     let began = store.commit(&store::card_base_ref(&spec.tree.card)).await?;
     if began.as_ref() == Some(head) {
         return Ok(LandingPlan::NothingToLand);
     }
     Ok(LandingPlan::AlreadyLanded { commit: head.clone() })
+}
+
+/// The merge commit of this landing, found by its trailer.
+async fn merge_of(
+    store: &Store,
+    landing: &LandingKey,
+    head: &Oid,
+    base: &Oid,
+) -> Result<Option<Oid>, WorktreeError> {
+    let format = "--format=%H%n%(trailers:key=Cs-Panel-Landing,valueonly)";
+    let log = store.call("log").args([
+        "log",
+        "-z",
+        "--no-color",
+        "--merges",
+        "--grep=Cs-Panel-Landing:",
+        format,
+    ]);
+    let out = store.git.ok(log.arg(format!("{head}..{base}")).arg("--")).await?;
+    for entry in parse::z_fields(&out) {
+        let mut lines = entry.lines().map(<[u8]>::trim_ascii);
+        let commit = lines.next().unwrap_or_default();
+        if lines.any(|line| line == landing.as_str().as_bytes()) {
+            return Ok(Some(parse::oid("log", commit)?));
+        }
+    }
+    Ok(None)
 }
 
 async fn merge(store: &Store, spec: &LandingSpec, old: &Oid, head: &Oid) -> Result<Merged, WorktreeError> {

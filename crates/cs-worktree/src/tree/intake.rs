@@ -144,16 +144,17 @@ fn on_branch(tree: &Tree) -> bool {
 
 /// Whether the places that are written to are directories of the tree itself, not links out of it.
 fn own_directories(work: &Path) -> bool {
-    let places = [
+    let needed = [
         ".git",
         ".git/objects",
         ".git/objects/pack",
         ".git/refs",
         ".git/refs/heads",
-        ".git/refs/heads/cs",
     ];
-    let own = |place: &&str| work.join(place).symlink_metadata().is_ok_and(|m| m.is_dir());
-    places.iter().all(own)
+    let is_dir = |place: &str| work.join(place).symlink_metadata().is_ok_and(|m| m.is_dir());
+    // Git removes the directory of the card's branch when it packs the refs; it is made again.
+    let last = ".git/refs/heads/cs";
+    needed.into_iter().all(is_dir) && (is_dir(last) || work.join(last).symlink_metadata().is_err())
 }
 
 /// Writes the commits between two tips into the tree's object directory as one pack.

@@ -123,9 +123,7 @@ async fn edits_that_somebody_made_after_the_crash_are_kept_and_named() {
     fs::write(bench.user.join("README"), "edited by the user\n").unwrap();
     fs::create_dir(bench.user.join("added")).unwrap();
     fs::write(bench.user.join("added/new.txt"), "landed new\nand edited\n").unwrap();
-    let files = ["README", "added/new.txt"]
-        .map(|p| RepoPath::from_bytes(p))
-        .into();
+    let files = ["README", "added/new.txt"].map(RepoPath::from_bytes).into();
     let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
     assert_eq!(recovered, MoveRecovery::ForeignEdits { files });
     assert_eq!(

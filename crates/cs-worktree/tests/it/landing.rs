@@ -319,3 +319,57 @@ async fn a_refusal_tells_a_person_what_to_do() {
     let text = "the landing changes files that have uncommitted changes; commit or stash them: a, b\\x0ac";
     assert_eq!(refusal.to_string(), text);
 }
+
+#[tokio::test]
+async fn a_landing_is_not_taken_for_another_whose_name_begins_with_it() {
+    let bench = Bench::new().await;
+    let one = bench.card_with("c1", "one", "1\n").await;
+    let ready = bench.ready(&one.0, &one.1, "l10").await;
+    assert_eq!(
+        bench.worktrees.execute_move(&ready).await.unwrap(),
+        MoveOutcome::Moved
+    );
+    let found = bench.plan(&one.0, &one.1, "l10").await;
+    assert_eq!(found, LandingPlan::AlreadyLanded { commit: ready.new });
+    let other = bench.plan(&one.0, &one.1, "l1").await;
+    assert_eq!(other, LandingPlan::AlreadyLanded { commit: one.1 });
+}
+
+#[tokio::test]
+async fn a_branch_that_another_git_holds_is_refused_and_its_lock_is_left() {
+    let bench = Bench::new().await;
+    let (tree, tip) = card(&bench).await;
+    git(&bench.user, &["switch", "-q", "-c", "elsewhere"]).await;
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    let lock = bench.user.join(".git/refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    let refused = MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::RefLock));
+    assert_eq!(bench.worktrees.execute_move(&ready).await.unwrap(), refused);
+    assert!(lock.exists());
+    fs::remove_file(lock).unwrap();
+    assert_eq!(
+        bench.worktrees.execute_move(&ready).await.unwrap(),
+        MoveOutcome::Moved
+    );
+}
+
+#[tokio::test]
+async fn it_lands_in_a_working_tree_reached_through_a_link() {
+    let bench = Bench::new().await;
+    let real = bench.dir.path().canonicalize().unwrap().join("real");
+    fs::create_dir(&real).unwrap();
+    let link = bench.user.with_file_name("link");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let (tree, tip) = card(&bench).await;
+    git(&bench.user, &["switch", "-q", "-c", "elsewhere"]).await;
+    git(&bench.user, &["worktree", "add", "-q", "../link/second", "main"]).await;
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    assert_eq!(
+        bench.worktrees.execute_move(&ready).await.unwrap(),
+        MoveOutcome::Moved
+    );
+    assert_eq!(
+        fs::read_to_string(real.join("second/src/a.txt")).unwrap(),
+        "landed\n"
+    );
+}

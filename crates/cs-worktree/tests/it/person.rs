@@ -22,6 +22,7 @@ async fn commits_of_the_person_are_taken_into_the_tree_before_a_start() {
     let bench = Bench::new().await;
     let (tree, tip) = card_with_person_commit(&bench).await;
     fs::write(tree.path.join("cache.ignored"), "kept").unwrap();
+    git(&tree.path, &["gc", "-q"]).await;
     let prepared = bench
         .worktrees
         .prepare_tree(&bench.repository, &tree.spec)

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use cs_worktree::*;
@@ -196,4 +196,77 @@ async fn a_shallow_clone_works_as_a_codebase() {
         bench.worktrees.execute_move(&ready).await.unwrap(),
         MoveOutcome::Moved
     );
+}
+
+#[tokio::test]
+async fn linked_working_trees_of_a_bare_repository_work_as_a_codebase() {
+    let bench = Bench::new().await;
+    git(&bench.user, &["clone", "-q", "--bare", ".", "../bare.git"]).await;
+    let bare = bench.user.with_file_name("bare.git");
+    git(
+        &bare,
+        &["worktree", "add", "-q", "-b", "work", "../linked", "main"],
+    )
+    .await;
+    let user = bench.user.with_file_name("linked");
+    let seen = inspect(&bench, &user).await.unwrap();
+    assert_eq!(seen.base_branch.as_str(), "work");
+    let bench = Bench {
+        user,
+        repository: seen.repository,
+        base: seen.base_branch,
+        ..bench
+    };
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    assert_eq!(
+        bench.worktrees.execute_move(&ready).await.unwrap(),
+        MoveOutcome::Moved
+    );
+    assert_eq!(
+        fs::read_to_string(bench.user.join("src/a.txt")).unwrap(),
+        "agent\n"
+    );
+}
+
+#[tokio::test]
+async fn a_repository_of_another_user_needs_the_consent_that_git_asks_for() {
+    let bench = Bench::new().await;
+    // Only root can give files away.
+    if bench.dir.path().metadata().unwrap().uid() != 0 {
+        return;
+    }
+    for path in [&bench.user, &bench.user.join(".git")] {
+        chown(path, Some(65534), None).unwrap();
+    }
+    let error = inspect(&bench, &bench.user).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::ForeignOwner { .. }), "{error}");
+    fs::write(
+        bench.dir.path().join("home/.gitconfig"),
+        "[safe]\n\tdirectory = *\n",
+    )
+    .unwrap();
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    assert_eq!(
+        bench.worktrees.execute_move(&ready).await.unwrap(),
+        MoveOutcome::Moved
+    );
+}
+
+#[tokio::test]
+async fn the_distance_to_the_base_is_told() {
+    let bench = Bench::new().await;
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+    assert_eq!(bench.worktrees.card_head(&tree.spec).await.unwrap(), tip);
+    fs::write(bench.user.join("README"), "on\n").unwrap();
+    git(&bench.user, &["commit", "-q", "-a", "-m", "on"]).await;
+    bench
+        .worktrees
+        .ensure_store(&tree.spec.codebase, &bench.repository)
+        .await
+        .unwrap();
+    assert_eq!(bench.worktrees.behind_base(&tree.spec).await.unwrap(), 1);
+    let unknown = bench.worktrees.card_head(&bench.spec("c9")).await;
+    assert!(matches!(unknown, Err(WorktreeError::NoCard)), "{unknown:?}");
 }

@@ -212,7 +212,7 @@ async fn a_file_that_cannot_be_read_keeps_the_tree() {
     }
     let tree = bench.prepare("c1").await;
     fs::write(tree.path.join("closed"), "x").unwrap();
-    fs::set_permissions(tree.path.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(tree.path.join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
     fs::write(tree.path.join("open"), "x").unwrap();
     let salvage = check(&bench, &tree, Special::Unreadable(path("closed"))).await;
     let commit = salvage.commit.unwrap();
