@@ -3,7 +3,10 @@
 use cs_worktree::{Git, GitSetup, Identity};
 
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "the test looks git up where its caller does")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test looks git up where its caller does"
+)]
 async fn the_email_is_read_from_the_users_configuration() {
     let home = tempfile::tempdir().expect("a directory");
     let setup = GitSetup {

@@ -1,70 +1,84 @@
 //! The life of a card, from the first look at the repository to the landed commit and the emptied trash.
 
 use std::fs;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use cs_supervise::command::Exit;
 use cs_worktree::*;
 
 use crate::bench::*;
 
-#[tokio::test]
-async fn a_card_lives_from_the_first_look_to_the_emptied_trash() {
+/// A user who is in the middle of something: one file changed, one new.
+async fn busy_user() -> Bench {
     let bench = Bench::new().await;
     fs::write(bench.user.join("src/b.txt"), "the user is working here\n").unwrap();
     fs::write(bench.user.join("notes"), "untracked\n").unwrap();
-    let seen = Repository::inspect(bench.worktrees.git(), &bench.user.join("src"))
-        .await
-        .unwrap();
+    bench
+}
+
+/// A card with one commit and one file that is not committed.
+async fn worked_on(bench: &Bench) -> (Tree, Collected) {
+    let tree = bench.prepare("c1").await;
+    bench.agent_commits(&tree, "src/a.txt", "a changed\n").await;
+    fs::write(tree.path.join("left over"), "x").unwrap();
+    let collected = bench.collect(&tree, "r1").await;
+    (tree, collected)
+}
+
+#[tokio::test]
+async fn a_tree_starts_at_the_base_without_what_the_user_has_not_committed() {
+    let bench = busy_user().await;
+    let inside = bench.user.join("src");
+    let seen = Repository::inspect(bench.worktrees.git(), &inside).await.unwrap();
     assert_eq!(seen.base_branch.as_str(), "main");
     assert_eq!((seen.uncommitted, seen.has_remote), (2, false));
-
-    let before = picture(&bench.user);
-    let index = fs::read(bench.user.join(".git/index")).unwrap();
+    let spec = bench.spec("c1");
     let prepared = bench
         .worktrees
-        .prepare_tree(&bench.repository, &bench.spec("c1"))
+        .prepare_tree(&bench.repository, &spec)
         .await
         .unwrap();
     assert_eq!(prepared.attachment, Attachment::Created);
     assert_eq!(prepared.person, PersonCommits::None);
     assert_eq!(prepared.head, seen.base_commit);
-    let tree = prepared.tree;
-    assert_eq!(
-        git(&tree.path, &["branch", "--show-current"]).await,
-        "cs/c1-a-title"
-    );
-    assert_eq!(fs::read_to_string(tree.path.join("src/b.txt")).unwrap(), "b\n");
-    assert_ne!(try_git(&tree.path, &["push", "-q"]).await.exit, Exit::Code(0));
+    let work = prepared.tree.path;
+    assert_eq!(git(&work, &["branch", "--show-current"]).await, "cs/c1-a-title");
+    assert_eq!(fs::read_to_string(work.join("src/b.txt")).unwrap(), "b\n");
+    let pushed = try_git(&work, &["push", "-q"]).await;
+    assert_ne!(pushed.exit, Exit::Code(0), "a push from a tree goes nowhere");
+    let again = bench
+        .worktrees
+        .prepare_tree(&bench.repository, &spec)
+        .await
+        .unwrap();
+    assert_eq!(again.attachment, Attachment::Reattached);
+}
 
-    bench.agent_commits(&tree, "src/a.txt", "a changed\n").await;
-    fs::write(tree.path.join("left over"), "x").unwrap();
-    let collected = bench.collect(&tree, "r1").await;
-    assert_eq!(
-        (
-            collected.new_commits,
-            collected.dirty,
-            collected.history_rewritten
-        ),
-        (1, true, false)
-    );
+#[tokio::test]
+async fn an_attempt_is_collected_and_shown_without_touching_the_users_files() {
+    let bench = busy_user().await;
+    let before = picture(&bench.user);
+    let index = fs::read(bench.user.join(".git/index")).unwrap();
+    let (tree, collected) = worked_on(&bench).await;
+    assert_eq!(collected.new_commits, 1);
+    assert!(collected.dirty && !collected.history_rewritten && collected.head_readable);
     assert_eq!(collected.user_branch, UserBranch::Made);
+    let shown = git(&bench.user, &["rev-parse", "cs/c1-a-title"]).await;
+    assert_eq!(shown, collected.tip.as_str());
+    let again = bench.collect(&tree, "r1").await;
+    let user_branch = UserBranch::UpToDate;
     assert_eq!(
-        git(&bench.user, &["rev-parse", "cs/c1-a-title"]).await,
-        collected.tip.as_str()
-    );
-    assert_eq!(
-        bench.collect(&tree, "r1").await,
+        again,
         Collected {
-            user_branch: UserBranch::UpToDate,
-            ..collected.clone()
+            user_branch,
+            ..collected
         }
     );
     let status = bench.worktrees.status(&tree).await.unwrap();
-    assert_eq!(status.entries.len(), 1);
-    assert_eq!(status.entries[0].path.to_string(), "left over");
-    let diff = bench.worktrees.diff(&tree.spec).await.unwrap();
-    let diff = String::from_utf8(diff).unwrap();
+    let path = RepoPath::from_bytes(*b"left over");
+    let kind = EntryKind::Untracked;
+    assert_eq!(status.entries, [StatusEntry { path, kind }]);
+    let diff = String::from_utf8(bench.worktrees.diff(&tree.spec).await.unwrap()).unwrap();
     assert!(
         diff.contains("+a changed") && diff.contains("left over"),
         "{diff}"
@@ -72,65 +86,55 @@ async fn a_card_lives_from_the_first_look_to_the_emptied_trash() {
     let log = bench.worktrees.log_summary(&tree.spec).await.unwrap();
     assert_eq!(log.len(), 1);
     assert_eq!(log[0].subject, "change src/a.txt");
-    assert_eq!(picture(&bench.user), before);
-    assert_eq!(fs::read(bench.user.join(".git/index")).unwrap(), index);
+    assert!(picture(&bench.user) == before, "a file of the user was touched");
+    assert!(
+        fs::read(bench.user.join(".git/index")).unwrap() == index,
+        "the user's index was touched"
+    );
+}
 
-    let salvage = bench.salvage(&tree, "r1").await;
-    assert_eq!(salvage.completeness, Completeness::Complete);
+#[tokio::test]
+async fn a_card_lands_once_however_often_it_is_carried_out() {
+    let bench = busy_user().await;
+    let (tree, collected) = worked_on(&bench).await;
     let ready = bench.ready(&tree, &collected.tip, "l1").await;
+    assert_eq!(
+        bench.ready(&tree, &collected.tip, "l1").await,
+        ready,
+        "the same plan for the same base"
+    );
     assert!(matches!(ready.how, How::CheckedOut { .. }));
-    assert_eq!(
-        bench.worktrees.execute_move(&ready).await.unwrap(),
-        MoveOutcome::Moved
-    );
-    assert_eq!(
-        bench.worktrees.execute_move(&ready).await.unwrap(),
-        MoveOutcome::Moved
-    );
-    assert_eq!(
-        bench.worktrees.recover_move(&ready).await.unwrap(),
-        MoveRecovery::Done
-    );
-    assert_eq!(
-        fs::read_to_string(bench.user.join("src/a.txt")).unwrap(),
-        "a changed\n"
-    );
-    assert_eq!(
-        fs::read_to_string(bench.user.join("src/b.txt")).unwrap(),
-        "the user is working here\n"
-    );
-    assert_eq!(
-        git(
-            &bench.user,
-            &[
-                "log",
-                "-1",
-                "--format=%an %cn %(trailers:key=Cs-Panel-Card,valueonly)"
-            ]
-        )
-        .await,
-        "Person cs-panel c1"
-    );
+    for _ in 0..2 {
+        let outcome = bench.worktrees.execute_move(&ready).await.unwrap();
+        assert_eq!(outcome, MoveOutcome::Moved);
+    }
+    let recovered = bench.worktrees.recover_move(&ready).await.unwrap();
+    assert_eq!(recovered, MoveRecovery::Done);
+    let read = |file: &str| fs::read_to_string(bench.user.join(file)).unwrap();
+    assert_eq!(read("src/a.txt"), "a changed\n");
+    assert_eq!(read("src/b.txt"), "the user is working here\n");
+    let format = "--format=%an %cn %(trailers:key=Cs-Panel-Card,valueonly)";
+    let log = git(&bench.user, &["log", "-1", format]).await;
+    assert_eq!(log, "Person cs-panel c1");
     let again = bench.plan(&tree, &collected.tip, "l1").await;
     assert_eq!(again, LandingPlan::AlreadyLanded { commit: ready.new });
+}
 
+#[tokio::test]
+async fn a_salvaged_tree_goes_through_the_trash_and_can_come_back() {
+    let bench = busy_user().await;
+    let (tree, collected) = worked_on(&bench).await;
+    let salvage = bench.salvage(&tree, "r1").await;
+    assert_eq!(salvage.completeness, Completeness::Complete);
     let trashed = bench.worktrees.discard(salvage.proof().unwrap()).await.unwrap();
     assert!(!tree.path.exists() && trashed.join("work/left over").exists());
     let hour = Duration::from_secs(3600);
-    let now = fs::metadata(trashed.join("discarded.json"))
-        .unwrap()
-        .modified()
-        .unwrap();
-    assert_eq!(bench.worktrees.empty_trash(hour, now).await.unwrap().young, 1);
-    assert_eq!(
-        bench
-            .worktrees
-            .empty_trash(hour, later(now, hour))
-            .await
-            .unwrap()
-            .deleted,
-        1
-    );
+    let mark = fs::metadata(trashed.join("discarded.json")).unwrap();
+    let discarded = mark.modified().unwrap();
+    let emptied = bench.worktrees.empty_trash(hour, discarded).await.unwrap();
+    assert_eq!((emptied.deleted, emptied.young), (0, 1));
+    let emptied = bench.worktrees.empty_trash(hour, discarded + hour).await.unwrap();
+    assert_eq!((emptied.deleted, emptied.young), (1, 0));
     assert!(!trashed.exists());
     let prepared = bench
         .worktrees
@@ -139,8 +143,9 @@ async fn a_card_lives_from_the_first_look_to_the_emptied_trash() {
         .unwrap();
     assert_eq!(prepared.attachment, Attachment::Recloned);
     assert_eq!(prepared.head, collected.tip);
-}
-
-fn later(now: SystemTime, by: Duration) -> SystemTime {
-    now + by
+    let commit = salvage.commit.unwrap();
+    assert_eq!(
+        bench.in_store(&["show", &format!("{commit}:left over")]).await,
+        "x"
+    );
 }
