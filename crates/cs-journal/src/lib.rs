@@ -14,6 +14,19 @@
 //! LandingClaimed -> LandingWorking (steps) -> LandingDone -> acknowledged
 //! ```
 //!
+//! ```compile_fail,E0599
+//! fn without_a_registered_shim(claimed: cs_journal::Claimed) {
+//!     let _ = claimed.started("pid 7");
+//! }
+//! ```
+//!
+//! ```compile_fail,E0382
+//! fn twice(settling: cs_journal::Settling) {
+//!     let _ = settling.acknowledged();
+//!     let _ = settling.acknowledged();
+//! }
+//! ```
+//!
 //! After a crash [`Journal::open`] and [`Journal::recover`] give back the same values. What an execution or an outcome is,
 //! this crate does not know: it keeps the daemon's own texts.
 //!
