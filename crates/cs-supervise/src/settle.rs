@@ -38,55 +38,50 @@ impl Settled {
 
 /// Settles an execution. Blocks for as long as killing takes, 10 s at most.
 ///
-/// The caller holds the execution's lock: two may find the same dead shim. An end that is not proven is not written, so
-/// that the next one who looks tries again.
+/// The caller holds the execution's lock: two may find the same dead shim. An end that is not proven is written as such,
+/// and the next one who looks tries again.
 pub(crate) fn settle(dir: &ExecutionDir, lock: &File) -> io::Result<Settled> {
     let _held: &File = lock;
-    if let Some(record) = dir.read::<ClosedRecord>(dir::CLOSED)?
-        && record.proof.is_some()
-    {
-        let closed = Closed::from(record);
+    let earlier = dir.read::<ClosedRecord>(dir::CLOSED)?.map(Closed::from);
+    if let Some(closed) = earlier.clone().filter(|closed| closed.proof.is_some()) {
         return Ok(match closed.exit {
             AgentExit::NeverStarted => Settled::NeverStarted(closed),
             _ => Settled::Finished(closed),
         });
     }
-    let ident = dir.read::<Ident>(dir::IDENT)?;
     let exit = dir.read::<ExitRecord>(dir::EXIT)?;
-    let boot_id = BootId::current()?;
-    let Some(ident) = ident.filter(|_| exit.is_some() || dir.holds(dir::STDIN).unwrap_or(true)) else {
-        return Ok(Settled::NeverStarted(end(
-            dir,
-            &boot_id,
-            None,
-            AgentExit::NeverStarted,
-        )?));
+    let has_exit = exit.is_some();
+    let ident = dir.read::<Ident>(dir::IDENT)?;
+    // Before the prompt was stored nothing can have been started.
+    let could_run = ident.is_some() && (has_exit || dir.holds(dir::STDIN)?);
+    let otherwise = if could_run {
+        AgentExit::Unknown
+    } else {
+        AgentExit::NeverStarted
     };
-    if ident.boot_id != boot_id {
-        let mut closed = unswept(exit, AgentExit::Unknown);
+    // An end that was written without a proof is taken up where it was left.
+    let mut closed = earlier.unwrap_or_else(|| unproven(exit, otherwise));
+
+    let boot_id = BootId::current()?;
+    let rebooted = could_run && ident.is_some_and(|ident| ident.boot_id != boot_id);
+    if rebooted {
+        closed.survivors.clear();
         closed.proof = Some(Proof::HostRebooted);
-        dir.write_durably(dir::CLOSED, &ClosedRecord::from(&closed))?;
-        return Ok(Settled::HostRebooted(closed));
+    } else {
+        sweep(dir, boot_id, &mut closed)?;
     }
-    if exit.is_some() {
-        return Ok(Settled::ShimDiedClosing(end(
-            dir,
-            &boot_id,
-            exit,
-            AgentExit::Unknown,
-        )?));
-    }
-    Ok(Settled::ShimLost(end(dir, &boot_id, None, AgentExit::Unknown)?))
+    dir.write_durably(dir::CLOSED, &ClosedRecord::from(&closed))?;
+    Ok(match closed.exit {
+        AgentExit::NeverStarted => Settled::NeverStarted(closed),
+        _ if rebooted => Settled::HostRebooted(closed),
+        _ if has_exit => Settled::ShimDiedClosing(closed),
+        _ => Settled::ShimLost(closed),
+    })
 }
 
-/// Sweeps, and writes the end when the sweep proves it.
-fn end(
-    dir: &ExecutionDir,
-    boot_id: &BootId,
-    exit: Option<ExitRecord>,
-    otherwise: AgentExit,
-) -> io::Result<Closed> {
-    let mut closed = unswept(exit, otherwise);
+/// Kills what is left, as far as it can be found and killed.
+fn sweep(dir: &ExecutionDir, boot_id: BootId, closed: &mut Closed) -> io::Result<()> {
+    closed.survivors.clear();
     // Without a spec no shim can have started anything.
     if let Some(spec) = dir.read::<Spec>(dir::SPEC)? {
         let agent = dir.read::<Agent>(dir::AGENT)?.map(|agent| agent.agent);
@@ -97,18 +92,17 @@ fn end(
             .map(|process| process.identity)
             .chain(agent)
             .collect();
-        let mut sweep = Sweep::new(boot_id.clone(), spec.cookie_assignment(), known, SWEEP_LIMIT);
+        let mut sweep = Sweep::new(boot_id, spec.cookie_assignment(), known, SWEEP_LIMIT);
         closed.survivors = sweep.run()?;
-        closed.rounds = sweep.rounds();
+        closed.rounds += sweep.rounds();
     }
     if closed.survivors.is_empty() {
         closed.proof = Some(Proof::SweepClean);
     }
-    dir.write_durably(dir::CLOSED, &ClosedRecord::from(&closed))?;
-    Ok(closed)
+    Ok(())
 }
 
-fn unswept(exit: Option<ExitRecord>, otherwise: AgentExit) -> Closed {
+fn unproven(exit: Option<ExitRecord>, otherwise: AgentExit) -> Closed {
     let (exit, stopped_by_us, ended_at_unix_micros) = match exit {
         Some(record) => (record.exit, record.stopped_by_us, record.ended_at_unix_micros),
         None => (otherwise, false, clock::unix_micros()),

@@ -5,6 +5,7 @@
 //! fall to it, since it is their subreaper, so a process that calls `setsid` or forks twice does not get away.
 
 mod agent;
+mod answer;
 mod close;
 mod connection;
 mod ladder;

@@ -12,16 +12,15 @@ use rustix::process::{Signal, geteuid, getpid};
 
 use super::agent::Agent;
 use super::close::{Closing, Wait};
-use super::connection::{Connection, Event};
+use super::connection::Connection;
 use super::ladder::{Act, Ladder};
 use super::witness::Witness;
 use crate::clock;
 use crate::closed::{AgentExit, Closed};
-use crate::dir::{self, Aside, ExecutionDir};
-use crate::hold::MAX_PROMPT_BYTES;
+use crate::dir::{self, ExecutionDir};
 use crate::identity::{NamedProcess, ProcessIdentity};
 use crate::tree;
-use crate::wire::{self, ClosedRecord, ExitRecord, Ident, Phase, Refusal, Reply, Request, Spec};
+use crate::wire::{ClosedRecord, ExitRecord, Ident, Reply, Spec};
 
 /// More clients at once are turned away: the daemon and a few commands.
 const MAX_CONNECTIONS: usize = 32;
@@ -35,19 +34,19 @@ const MAX_WRITE_TRIES: u32 = 600;
 /// A shim that holds its execution.
 #[derive(Debug)]
 pub(super) struct Shim {
-    dir: ExecutionDir,
-    spec: Spec,
-    ident: Ident,
+    pub(super) dir: ExecutionDir,
+    pub(super) spec: Spec,
+    pub(super) ident: Ident,
     lock: Option<File>,
     listener: UnixListener,
-    connections: Vec<Connection>,
-    stage: Stage,
+    pub(super) connections: Vec<Connection>,
+    pub(super) stage: Stage,
     /// Set when taking a connection failed: a listener that stays ready must not spin the loop.
     listener_rests: bool,
 }
 
 #[derive(Debug)]
-enum Stage {
+pub(super) enum Stage {
     Held,
     Running(Running),
     Closing {
@@ -65,7 +64,7 @@ enum Stage {
 
 /// How an agent ended, or why it never began.
 #[derive(Debug)]
-struct End {
+pub(super) struct End {
     exit: AgentExit,
     stopped_by_us: bool,
     agent: Option<ProcessIdentity>,
@@ -75,7 +74,8 @@ struct End {
 }
 
 impl End {
-    fn without_agent(exit: AgentExit, stopped_by_us: bool) -> Self {
+    /// The end of what never ran.
+    pub(super) fn without_agent(exit: AgentExit, stopped_by_us: bool) -> Self {
         Self {
             exit,
             stopped_by_us,
@@ -87,10 +87,10 @@ impl End {
 }
 
 #[derive(Debug)]
-struct Running {
-    agent: Agent,
-    ladder: Option<Ladder>,
-    witness: Witness,
+pub(super) struct Running {
+    pub(super) agent: Agent,
+    pub(super) ladder: Option<Ladder>,
+    pub(super) witness: Witness,
 }
 
 impl Shim {
@@ -220,7 +220,7 @@ impl Shim {
     }
 
     /// Stores how the agent ended and begins to close.
-    fn close(&mut self, end: End) {
+    pub(super) fn close(&mut self, end: End) {
         let text = match &end.exit {
             AgentExit::SpawnFailed(failure) => Some(failure.to_string()),
             AgentExit::NeverStarted | AgentExit::Exited(_) | AgentExit::Signalled(_) | AgentExit::Unknown => {
@@ -254,8 +254,12 @@ impl Shim {
         };
         let record = ClosedRecord::from(closed.as_ref());
         *tries += 1;
-        if self.dir.write_durably(dir::CLOSED, &record).is_err() && *tries < MAX_WRITE_TRIES {
-            return;
+        match self.dir.write_durably(dir::CLOSED, &record) {
+            Ok(()) => {}
+            // Whoever removed the directory does not ask any more.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) if *tries < MAX_WRITE_TRIES => return,
+            Err(_) => {}
         }
         // Given back before it is told: who hears of the end finds the lock free.
         self.lock = None;
@@ -321,160 +325,6 @@ impl Shim {
         self.connections.retain(|connection| !connection.is_over);
         if starter_left && matches!(self.stage, Stage::Held) {
             self.never_start(false);
-        }
-    }
-
-    fn serve_connection(&mut self, index: usize) {
-        self.connections[index].read();
-        while let Some(event) = self.connections[index].next_event() {
-            let reply = match event {
-                Event::Request(Request::Hello { nonce, .. }) => Some(self.greet(index, &nonce)),
-                _ if !self.connections[index].is_greeted => Some(Reply::Refused {
-                    reason: Refusal::Foreign,
-                }),
-                Event::Request(Request::Go { prompt_bytes }) => self.go(index, prompt_bytes),
-                Event::Request(Request::Stop {
-                    interrupt_grace_ms,
-                    terminate_grace_ms,
-                }) => {
-                    let graces = (
-                        Duration::from_millis(interrupt_grace_ms),
-                        Duration::from_millis(terminate_grace_ms),
-                    );
-                    self.stop(graces);
-                    Some(Reply::Stopping)
-                }
-                Event::Request(Request::Status) => Some(Reply::Status { phase: self.phase() }),
-                Event::NotUnderstood => Some(Reply::Refused {
-                    reason: Refusal::NotUnderstood,
-                }),
-                Event::Prompt(aside) => Some(self.start_agent(aside)),
-                Event::PromptFailed(error) => Some(self.broken("store the prompt", &error)),
-            };
-            if let Some(reply) = reply {
-                let is_refusal = matches!(reply, Reply::Refused { .. });
-                self.connections[index].send(&reply);
-                self.connections[index].is_over |= is_refusal;
-            }
-            if self.connections[index].is_over {
-                return;
-            }
-        }
-    }
-
-    fn greet(&mut self, index: usize, nonce: &str) -> Reply {
-        if nonce != self.spec.nonce {
-            return Reply::Refused {
-                reason: Refusal::Foreign,
-            };
-        }
-        self.connections[index].is_greeted = true;
-        Reply::Welcome {
-            ident: self.ident.clone(),
-            phase: self.phase(),
-        }
-    }
-
-    /// Makes ready for the prompt that follows.
-    fn go(&mut self, index: usize, prompt_bytes: u64) -> Option<Reply> {
-        if !self.connections[index].is_starter || !matches!(self.stage, Stage::Held) {
-            return Some(Reply::Refused {
-                reason: Refusal::WrongPhase,
-            });
-        }
-        if prompt_bytes > MAX_PROMPT_BYTES as u64 {
-            return Some(Reply::Refused {
-                reason: Refusal::PromptTooLong,
-            });
-        }
-        match Aside::create(&self.dir, dir::STDIN) {
-            Ok(aside) => {
-                self.connections[index].expect_prompt(aside, prompt_bytes);
-                None
-            }
-            Err(error) => Some(self.broken("store the prompt", &error)),
-        }
-    }
-
-    fn start_agent(&mut self, prompt: Aside) -> Reply {
-        if !matches!(self.stage, Stage::Held) {
-            return Reply::Refused {
-                reason: Refusal::WrongPhase,
-            };
-        }
-        // From here on a dead shim may have left an agent: the file says so before there is one.
-        if let Err(error) = prompt.publish() {
-            return self.broken("store the prompt", &error);
-        }
-        let agent = match Agent::start(&self.dir, &self.spec, &self.ident) {
-            Ok(agent) => agent,
-            Err(failure) => {
-                self.close(End::without_agent(AgentExit::SpawnFailed(failure.clone()), false));
-                return Reply::SpawnFailed { failure };
-            }
-        };
-        let now = Instant::now();
-        let identity = agent.identity.clone();
-        let written = self.dir.write_durably(
-            dir::AGENT,
-            &wire::Agent {
-                agent: identity.clone(),
-            },
-        );
-        self.stage = Stage::Running(Running {
-            agent,
-            ladder: None,
-            witness: Witness::new(now),
-        });
-        match written {
-            Ok(()) => Reply::Started { agent: identity },
-            // An agent that is not on record must not work.
-            Err(error) => {
-                self.stop((Duration::ZERO, Duration::ZERO));
-                self.broken("record the agent", &error)
-            }
-        }
-    }
-
-    fn stop(&mut self, (interrupt_grace, terminate_grace): (Duration, Duration)) {
-        let now = Instant::now();
-        match &mut self.stage {
-            Stage::Held => self.never_start(true),
-            Stage::Running(running) => match &mut running.ladder {
-                Some(ladder) => ladder.force(now),
-                None => running.ladder = Some(Ladder::new(now, interrupt_grace, terminate_grace)),
-            },
-            Stage::Closing { closing, .. } => closing.force(now),
-            Stage::Writing { .. } | Stage::Done => {}
-        }
-    }
-
-    fn never_start(&mut self, stopped_by_us: bool) {
-        self.close(End::without_agent(AgentExit::NeverStarted, stopped_by_us));
-    }
-
-    /// Something that must be written cannot be. Before GO that is the end.
-    fn broken(&mut self, op: &str, error: &io::Error) -> Reply {
-        if matches!(self.stage, Stage::Held) {
-            self.never_start(false);
-        }
-        Reply::Broken {
-            op: op.to_owned(),
-            errno: error.raw_os_error().unwrap_or(0),
-            text: error.to_string(),
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        match &self.stage {
-            Stage::Held => Phase::Held,
-            Stage::Running(running) => Phase::Running {
-                agent: running.agent.identity.clone(),
-            },
-            Stage::Closing { agent, .. } | Stage::Writing { agent, .. } => {
-                Phase::Closing { agent: agent.clone() }
-            }
-            Stage::Done => Phase::Closing { agent: None },
         }
     }
 }

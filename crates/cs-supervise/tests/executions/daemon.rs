@@ -8,7 +8,8 @@ use cs_supervise::{ExecutionDir, ShimProgram, hold};
 
 use crate::support::{block_on, spec_of};
 
-/// `daemon STATION DIR WORDS...`: goes up to the station `held` or `started` and stays there, or to `closed` and ends.
+/// `daemon STATION DIR WORDS...`: goes up to the station `held` or `started` and stays there, or to the end. When it
+/// is to be `upgraded`, its own file is gone before the first shim is started.
 pub(crate) fn run(words: &[String]) {
     let [station, dir, agent @ ..] = words else {
         panic!("what to do?")
@@ -16,7 +17,11 @@ pub(crate) fn run(words: &[String]) {
     block_on(async {
         let dir = ExecutionDir::create(dir).unwrap();
         let spec = spec_of(agent);
-        let held = hold(&ShimProgram::current().unwrap(), &dir, &spec).await.unwrap();
+        let program = ShimProgram::current().unwrap();
+        if station == "upgraded" {
+            fs::remove_file(std::env::current_exe().unwrap()).unwrap();
+        }
+        let held = hold(&program, &dir, &spec).await.unwrap();
         if station == "held" {
             say(dir.path(), station);
             return stay().await;

@@ -29,6 +29,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             "s15_a_daemon_that_ignores_its_children_gets_the_exit_code",
             ignored_children,
         ),
+        trial("a_daemon_whose_program_file_is_gone_still_starts_shims", upgraded),
         trial("a_directory_serves_one_execution", used_directory),
         trial("a_directory_that_is_not_there_is_told", missing_directory),
         trial("a_program_that_is_no_shim_is_told", no_shim),
@@ -148,6 +149,30 @@ async fn ignored_children(scratch: Scratch) {
         "Exited(7) Some(SubreaperEmpty)"
     );
     assert!(daemon.wait().unwrap().success());
+}
+
+async fn upgraded(scratch: Scratch) {
+    let program = scratch.path("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a daemon from another file")]
+    let mut daemon = Command::new(&program)
+        .args(["daemon", "upgraded"])
+        .arg(scratch.dir.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Its shim runs; its agent, which is that file too, does not.
+    assert!(!daemon.wait().unwrap().success());
+    let Verdict::Finished(closed) = scratch.survey().await else {
+        panic!("it was closed")
+    };
+    let missing = SpawnFailure {
+        reason: SpawnReason::ProgramNotFound,
+        errno: libc::ENOENT,
+    };
+    assert_eq!(closed.exit, AgentExit::SpawnFailed(missing));
+    assert_closed(&scratch, &closed);
 }
 
 async fn used_directory(scratch: Scratch) {

@@ -92,8 +92,24 @@ impl Scratch {
         hold(&ShimProgram::current().unwrap(), &self.dir, spec).await
     }
 
+    /// A scratch directory of its own within this one.
+    pub(crate) fn below(&self, name: &str) -> Self {
+        let root = tempfile::Builder::new()
+            .prefix(name)
+            .tempdir_in(self.root.path())
+            .unwrap();
+        let dir = ExecutionDir::at(root.path().join("execution"));
+        Self { root, dir }
+    }
+
     /// Starts a daemon of its own and waits until it has come to its station.
     pub(crate) async fn daemon(&self, station: &str, words: &[String]) -> Daemon {
+        let daemon = self.spawn_daemon(station, words);
+        assert_eq!(read_when_there(&self.path("execution.station")).await, station);
+        daemon
+    }
+
+    pub(crate) fn spawn_daemon(&self, station: &str, words: &[String]) -> Daemon {
         #[expect(clippy::disallowed_methods, reason = "this is the daemon that will be killed")]
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
@@ -101,9 +117,7 @@ impl Scratch {
             .arg(station)
             .arg(self.dir.path())
             .args(words);
-        let daemon = Daemon(command.stdin(Stdio::null()).spawn().unwrap());
-        assert_eq!(read_when_there(&self.path("execution.station")).await, station);
-        daemon
+        Daemon(command.stdin(Stdio::null()).spawn().unwrap())
     }
 
     pub(crate) async fn survey(&self) -> Verdict {

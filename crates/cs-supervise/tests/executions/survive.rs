@@ -20,6 +20,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         ),
         trial("s2_p8_a_daemon_killed_before_go_leaves_nothing", killed_before_go),
         trial(
+            "s2_p6_to_p9_a_daemon_killed_at_any_moment_leaves_one_agent_or_none",
+            killed_any_time,
+        ),
+        trial(
             "s3_an_agent_that_ends_while_no_daemon_lives_is_found_with_all_its_output",
             ended_away,
         ),
@@ -81,6 +85,44 @@ async fn killed_before_go(scratch: Scratch) {
     };
     assert_eq!(closed.proof, Some(Proof::SubreaperEmpty));
     assert!(!scratch.path("ran").exists());
+}
+
+async fn killed_any_time(scratch: Scratch) {
+    // From before the directory is there to after the agent runs.
+    for step in 0..24 {
+        let round = scratch.below(&step.to_string());
+        let once = format!("once={}", round.text("once"));
+        let daemon = round.spawn_daemon("started", &[once, "sleep".to_owned()]);
+        tokio::time::sleep(Duration::from_millis(step * 2)).await;
+        daemon.kill();
+        let verdict = match round.survey().await {
+            // It had not noticed yet that its daemon is gone.
+            Verdict::Waiting(_) => {
+                let shim = shim_of(&round);
+                until("the shim has judged", || {
+                    !shim.is_alive() || round.path("once").exists()
+                })
+                .await;
+                round.survey().await
+            }
+            verdict => verdict,
+        };
+        match verdict {
+            Verdict::NeverStarted(closed) => assert_eq!(closed.exit, AgentExit::NeverStarted),
+            Verdict::Adopted(running) => {
+                // A second agent would have found the file and ended by itself.
+                let closed = running.stop(StopRequest::FORCE).await.unwrap();
+                assert_eq!(closed.exit, AgentExit::Signalled(Signal::KILL.as_raw()), "{step}");
+                assert_closed(&round, &closed);
+                continue;
+            }
+            other => panic!("{step}: {other:?}"),
+        }
+        assert!(
+            !round.path("once").exists(),
+            "{step}: what never started did not run"
+        );
+    }
 }
 
 async fn ended_away(scratch: Scratch) {
