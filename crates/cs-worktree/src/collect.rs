@@ -11,6 +11,7 @@ use crate::Worktrees;
 use crate::error::WorktreeError;
 use crate::keys::{Oid, RunKey};
 use crate::repository::Repository;
+use crate::runner::COPY_LIMIT;
 use crate::status;
 use crate::store::{self, RefChange, RefMove, Store};
 use crate::tree::{Tree, TreeSpec};
@@ -147,10 +148,13 @@ pub(crate) async fn fetch_into(
     store: &Store,
     refspec: &str,
 ) -> Result<(), WorktreeError> {
-    let fetch =
-        repository
-            .call("fetch")
-            .args(["fetch", "--quiet", "--no-tags", "--no-prune", "--update-shallow"]);
+    let fetch = repository.call("fetch").limit(COPY_LIMIT).args([
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--no-prune",
+        "--update-shallow",
+    ]);
     let fetch = fetch.args([
         "--no-write-fetch-head",
         "--no-recurse-submodules",

@@ -48,7 +48,7 @@ impl Worktrees {
     /// Moves a tree to the trash, in one rename, and gives its new place.
     ///
     /// # Errors
-    /// [`WorktreeError::TreeChanged`]: something in it changed since the salvage, or a process still works in it.
+    /// [`WorktreeError::TreeChanged`]: something in it changed since the salvage. [`WorktreeError::TreeInUse`].
     /// [`WorktreeError::NotOurTree`], [`WorktreeError::CodebaseBusy`], or the disk failed.
     pub async fn discard(&self, proof: &DiscardProof) -> Result<PathBuf, WorktreeError> {
         let spec = &proof.tree.spec;
@@ -59,9 +59,10 @@ impl Worktrees {
                 path: self.tree_dir(spec),
             });
         }
-        if walk::fingerprint(&proof.tree.path).await? != proof.fingerprint
-            || procs::works_in(&proof.tree.path)
-        {
+        if procs::works_in(&proof.tree.path) {
+            return Err(WorktreeError::TreeInUse);
+        }
+        if walk::fingerprint(&proof.tree.path).await? != proof.fingerprint {
             return Err(WorktreeError::TreeChanged);
         }
         self.trash(spec)

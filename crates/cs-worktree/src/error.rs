@@ -186,6 +186,9 @@ pub enum WorktreeError {
     /// The tree changed after it was salvaged.
     #[error("the tree changed after its salvage; salvage it again")]
     TreeChanged,
+    /// A process has its working directory in the tree.
+    #[error("a process still works in the tree; stop it first")]
+    TreeInUse,
     /// Another process has worked on the codebase for longer than we wait.
     #[error("another process is working on this codebase; try again later")]
     CodebaseBusy,
@@ -229,6 +232,7 @@ impl WorktreeError {
             | Self::BranchCollision { .. }
             | Self::NoCard
             | Self::TreeChanged
+            | Self::TreeInUse
             | Self::CodebaseBusy => self.to_string(),
             Self::Corrupt { .. } => "the store of this codebase is damaged".into(),
         }
@@ -243,7 +247,7 @@ impl WorktreeError {
             Self::Bare { .. } | Self::Empty { .. } | Self::ForeignOwner { .. } | Self::NoBase { .. } => {
                 ErrorClass::Invalid
             }
-            Self::BranchCollision { .. } | Self::NotOurTree { .. } | Self::TreeChanged => {
+            Self::BranchCollision { .. } | Self::NotOurTree { .. } | Self::TreeChanged | Self::TreeInUse => {
                 ErrorClass::Conflict
             }
             Self::CodebaseBusy | Self::Io { .. } => ErrorClass::Transient,

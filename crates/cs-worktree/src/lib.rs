@@ -12,7 +12,7 @@
 //! at the end [`Worktrees::discard`].
 //!
 //! It must never know the record, runs, prompts or harnesses, and it reads neither the process environment nor a clock.
-//! Limits: 120 s for a git call (10 min for a landing's merge), 64 MiB of its output, 20,000 files, 50 MiB per file and
+//! Limits: 120 s for a git call (30 min to copy or check out a repository, 10 min for a landing's merge), 64 MiB of its output, 20,000 files, 50 MiB per file and
 //! 1 GiB in all for a salvage.
 //!
 //! Fit for an agent that is careless; one that is hostile and runs under the same user can write to the store.

@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::GitError;
 
 const LIMIT: Duration = Duration::from_secs(120);
+/// For calls that copy or check out a whole repository.
+pub(crate) const COPY_LIMIT: Duration = Duration::from_secs(1800);
 const STDOUT_CAP_BYTES: usize = 64 << 20;
 const STDERR_CAP_BYTES: usize = 64 << 10;
 /// Waits between tries while another process holds a lock file: about 1.3 s in all.

@@ -255,7 +255,7 @@ pub(crate) async fn snapshot(store: &Store, tree: &Tree, look: &mut Look) -> Res
     let mut added = Vec::new();
     for entry in &look.entries {
         if entry.kind == EntryKind::Deleted {
-            removed.extend(b"0 0000000000000000000000000000000000000000\t");
+            removed.extend(format!("0 {}\t", look.parent.zero_like()).into_bytes());
             removed.extend(entry.path.as_bytes());
             removed.push(0);
         } else if !left_out(&entry.path) {

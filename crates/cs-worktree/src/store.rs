@@ -12,7 +12,7 @@ use crate::keys::{BranchName, CardKey, LandingKey, Oid, RunKey};
 use crate::parse;
 use crate::procs::{self, Users};
 use crate::repository::{self, Repository};
-use crate::runner::{Call, Git, World};
+use crate::runner::{COPY_LIMIT, Call, Git, World};
 
 /// Settings of the store: no collection of garbage, and a refusal of any command that would drop objects.
 const SETTINGS: &str =
@@ -65,7 +65,7 @@ impl Store {
     ///
     /// The caller holds the lock of the codebase.
     pub(crate) async fn refresh(&self, repository: &Repository) -> Result<(), WorktreeError> {
-        fs::create_dir_all(&self.temp).map_err(WorktreeError::io("make", &self.temp))?;
+        self.sweep_temp();
         if !self.dir.exists() {
             self.create(repository).await?;
         }
@@ -94,7 +94,9 @@ impl Store {
 
     /// The fetch reads the user's configuration because git checks there whether it may read the repository.
     async fn fetch_branches(&self, repository: &Repository) -> Result<(), WorktreeError> {
-        let fetch = Call::new(World::User, "fetch").git_dir(&self.dir);
+        let fetch = Call::new(World::User, "fetch")
+            .git_dir(&self.dir)
+            .limit(COPY_LIMIT);
         let fetch = fetch.args([
             "fetch",
             "--quiet",
@@ -109,6 +111,13 @@ impl Store {
             .ok(fetch.arg("+refs/heads/*:refs/cs-panel/base/*"))
             .await?;
         Ok(())
+    }
+
+    /// Removes what a crash left: whoever has a temporary directory here holds the lock of the codebase, as we do now.
+    fn sweep_temp(&self) {
+        if let Err(error) = fs::remove_dir_all(&self.temp) {
+            tracing::debug!(%error, "nothing to sweep");
+        }
     }
 
     pub(crate) fn temp_dir(&self) -> Result<tempfile::TempDir, WorktreeError> {

@@ -12,7 +12,7 @@ use crate::Worktrees;
 use crate::error::WorktreeError;
 use crate::keys::{BranchName, CardKey, CodebaseKey, Oid};
 use crate::repository::Repository;
-use crate::runner::{Call, World};
+use crate::runner::{COPY_LIMIT, Call, World};
 use crate::store::{self, RefMove, Store};
 
 /// Which tree is wanted.
@@ -275,7 +275,10 @@ impl Worktrees {
         self.run_clone(store, &work).await?;
         self.set_up_clone(repository, &work).await?;
         let git_dir = work.join(".git");
-        let on_tree = |op| Call::new(World::Ours, op).git_dir(&git_dir).work_tree(&work);
+        let on_tree = |op| {
+            let call = Call::new(World::Ours, op).git_dir(&git_dir).work_tree(&work);
+            call.setting("transfer.fsckObjects=false").limit(COPY_LIMIT)
+        };
         let fetch =
             on_tree("fetch").args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin"]);
         self.git().ok(fetch.arg(store::head_ref(&new.spec.card))).await?;
@@ -303,6 +306,8 @@ impl Worktrees {
             "-c",
             "remote.origin.fetch=+refs/cs-panel/base/*:refs/remotes/origin/*",
         ]);
+        // What the user has in their history is not ours to find fault with.
+        let clone = clone.setting("transfer.fsckObjects=false").limit(COPY_LIMIT);
         self.git().ok(clone.arg(&store.dir).arg(work)).await?;
         Ok(())
     }

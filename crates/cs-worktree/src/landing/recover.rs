@@ -12,8 +12,8 @@ use crate::procs;
 use crate::repository;
 use crate::store::Store;
 
-/// How often, and after which pause, a git that still lives is looked for again: 15 s in all.
-const LOOKS: u32 = 150;
+/// How often, and after which pause, a git that still lives is looked for again: 5 s in all.
+const LOOKS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Worktrees {

@@ -85,12 +85,17 @@ impl Bench {
 
     /// The same, with something in the user's own git configuration.
     pub(crate) async fn with_config(config: &str) -> Self {
+        Self::made(config, &["init", "-q", "-b", "main"]).await
+    }
+
+    /// The same, with a repository made in another way.
+    pub(crate) async fn made(config: &str, init: &[&str]) -> Self {
         let dir = temp_dir();
         let user = dir.path().canonicalize().unwrap().join("user");
         fs::create_dir(dir.path().join("home")).unwrap();
         fs::write(dir.path().join("home/.gitconfig"), config).unwrap();
         fs::create_dir_all(user.join("src")).unwrap();
-        git(&user, &["init", "-q", "-b", "main"]).await;
+        git(&user, init).await;
         fs::write(user.join("README"), "hello\n").unwrap();
         fs::write(user.join("src/a.txt"), "a\n").unwrap();
         fs::write(user.join("src/b.txt"), "b\n").unwrap();

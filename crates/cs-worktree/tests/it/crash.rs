@@ -219,3 +219,26 @@ async fn a_merge_killed_at_any_point_is_undone_or_done() {
     );
     assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "M src/b.txt");
 }
+
+#[tokio::test]
+async fn a_lock_of_a_git_that_lives_is_left_alone() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    begin(&bench, &planned).await;
+    let lock = bench.user.join(".git/index.lock");
+    fs::write(&lock, "held").unwrap();
+    let home = bench.dir.path().join("home");
+    let alive = ["-c", "alias.hold=!sleep 60", "hold"].map(std::ffi::OsStr::new);
+    let recovered = tokio::select! {
+        biased;
+        _ = run_in(&bench.user, &home, "git", &alive) => panic!("git ended"),
+        recovered = bench.worktrees.recover_move(&planned) => recovered.unwrap(),
+    };
+    assert_eq!(recovered, MoveRecovery::Busy);
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "held");
+    assert_eq!(
+        bench.worktrees.recover_move(&planned).await.unwrap(),
+        MoveRecovery::RolledBack
+    );
+    assert!(!lock.exists());
+}

@@ -270,3 +270,45 @@ async fn the_distance_to_the_base_is_told() {
     let unknown = bench.worktrees.card_head(&bench.spec("c9")).await;
     assert!(matches!(unknown, Err(WorktreeError::NoCard)), "{unknown:?}");
 }
+
+#[tokio::test]
+async fn a_repository_with_sha256_objects_works_as_a_codebase() {
+    let bench = Bench::made("", &["init", "-q", "-b", "main", "--object-format=sha256"]).await;
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+    assert_eq!(tip.as_str().len(), 64);
+    fs::remove_file(tree.path.join("src/b.txt")).unwrap();
+    assert_eq!(
+        bench.salvage(&tree, "r1").await.completeness,
+        Completeness::Complete
+    );
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    assert_eq!(
+        bench.worktrees.execute_move(&ready).await.unwrap(),
+        MoveOutcome::Moved
+    );
+}
+
+#[tokio::test]
+async fn a_state_directory_inside_a_repository_does_not_write_to_that_repository() {
+    let bench = Bench::new().await;
+    git(bench.dir.path(), &["init", "-q"]).await;
+    fs::write(
+        bench.dir.path().join(".git/config"),
+        "[core]\n\tautocrlf = true\n",
+    )
+    .unwrap();
+    let bench = Bench {
+        worktrees: Bench::open(bench.dir.path()).await,
+        ..bench
+    };
+    let tree = bench.prepare("c1").await;
+    assert_eq!(fs::read(tree.path.join("src/a.txt")).unwrap(), b"a\n");
+    fs::write(tree.path.join("x"), "precious").unwrap();
+    fs::remove_dir_all(tree.path.join(".git")).unwrap();
+    assert!(bench.salvage(&tree, "r1").await.commit.is_some());
+    let refs = git(bench.dir.path(), &["for-each-ref"]).await;
+    assert_eq!(
+        refs, "",
+        "the repository around the state directory was written to"
+    );
+}

@@ -265,3 +265,20 @@ async fn emptying_the_trash_leaves_the_targets_of_links_alone() {
     assert!(!trashed.exists());
     assert_eq!(fs::read_to_string(shared.join("module")).unwrap(), "shared");
 }
+
+#[tokio::test]
+async fn a_tree_in_which_a_process_works_is_not_discarded() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let salvage = bench.salvage(&tree, "r1").await;
+    let home = bench.dir.path().join("home");
+    let minute = ["60".as_ref()];
+    // The process is there once its future was polled; it is killed when that is dropped.
+    let refused = tokio::select! {
+        biased;
+        _ = run_in(&tree.path, &home, "sleep", &minute) => panic!("sleep ended"),
+        refused = bench.worktrees.discard(salvage.proof().unwrap()) => refused,
+    };
+    assert!(matches!(refused, Err(WorktreeError::TreeInUse)), "{refused:?}");
+    assert!(tree.path.exists());
+}
