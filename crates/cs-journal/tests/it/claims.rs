@@ -363,3 +363,43 @@ async fn sixteen_tasks_take_everything_once() {
     assert_eq!(runs, (1..=64).map(run_id).collect::<Vec<_>>());
     assert_eq!(journal.windows_open(), 64);
 }
+
+/// CJ-2: what a copy of the file says at the moment when the request has left.
+#[tokio::test]
+async fn the_intent_is_in_the_file_before_the_request_leaves() {
+    let home = Home::new();
+    let journal = home.open();
+    let _open = home.record.gate();
+    let want = turns();
+    let mut claim = Box::pin(journal.claim(&want));
+    tokio::select! {
+        biased;
+        _ = &mut claim => panic!("the gate is shut"),
+        () = std::future::ready(()) => {}
+    }
+    assert_eq!(home.open_a_copy().pending().len(), 1);
+}
+
+/// CJ-8: a tools call and the pass may clear up at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sixteen_tasks_clear_up_everything_once() {
+    let home = Home::new();
+    home.record.offer(1..=64);
+    let journal = home.open();
+    for _ in 0..16 {
+        home.record.next_fault(Fault::LoseAnswer);
+        journal.claim(&turns()).await.unwrap_err();
+    }
+    let mut tasks = JoinSet::new();
+    for _ in 0..16 {
+        let journal = journal.clone();
+        tasks.spawn(async move {
+            journal.reconcile_pending().await.unwrap();
+            journal.recover().claimed
+        });
+    }
+    let taken = tasks.join_all().await;
+    let mut runs: Vec<_> = taken.iter().flatten().map(|claimed| claimed.row().run).collect();
+    runs.sort_unstable();
+    assert_eq!(runs, (1..=64).map(run_id).collect::<Vec<_>>());
+}

@@ -95,6 +95,23 @@ impl FakeRecord {
         self.rows.lock().unwrap().ready.len()
     }
 
+    /// Answers truly from now on.
+    pub(crate) fn forget_faults(&self) {
+        let mut rows = self.rows.lock().unwrap();
+        rows.faults.clear();
+        rows.confirmation = None;
+    }
+
+    pub(crate) fn ready_runs(&self) -> Vec<RunId> {
+        self.rows
+            .lock()
+            .unwrap()
+            .ready
+            .iter()
+            .map(|row| row.run)
+            .collect()
+    }
+
     /// Delivers every request that was lost on the way.
     pub(crate) fn deliver_late(&self) -> Vec<Result<Receipt, ClaimError>> {
         let mut rows = self.rows.lock().unwrap();
@@ -222,14 +239,24 @@ impl Home {
         self.open_with_report().0
     }
 
-    pub(crate) fn open_with_report(&self) -> (Journal, Opening) {
-        let deps = Deps {
+    fn deps(&self) -> Deps {
+        Deps {
             record: Arc::clone(&self.record) as Arc<dyn ClaimRecord>,
             ids: Arc::clone(&self.world) as Arc<dyn IdSource>,
             clock: Arc::clone(&self.world) as Arc<dyn Clock>,
             machine: MachineId::from_uuid(Uuid::from_u128(1)),
-        };
-        Journal::open(&self.ledger(), deps).unwrap()
+        }
+    }
+
+    /// Opens a copy of the ledger as it is now, while another journal has it.
+    pub(crate) fn open_a_copy(&self) -> Journal {
+        let copy = self.dir.path().join("copy");
+        std::fs::copy(self.ledger(), &copy).unwrap();
+        Journal::open(&copy, self.deps()).unwrap().0
+    }
+
+    pub(crate) fn open_with_report(&self) -> (Journal, Opening) {
+        Journal::open(&self.ledger(), self.deps()).unwrap()
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic")]
 
 mod claims;
+mod exactly_once;
 mod fake;
 mod landings;
 mod restarts;
