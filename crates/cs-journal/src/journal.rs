@@ -100,15 +100,15 @@ impl Journal {
         Ok(Window::new(operation, request.action, runs, landings))
     }
 
-    /// Confirms or fences every operation whose result is unknown, oldest first, and returns how many there were. What
-    /// they took is then in [`recover`](Self::recover). To be called at the start and before any new claim (CJ-8).
+    /// Confirms or fences every operation whose result is unknown, oldest first, and returns how many it cleared up. What
+    /// they took is then in [`recover`](Self::recover). To be called at the start and before any new claim (CJ-8). What
+    /// another task is clearing up is left to it.
     ///
     /// # Errors
     /// [`JournalError`] at the first operation that could not be cleared up; then nothing may be claimed.
     pub async fn reconcile_pending(&self) -> Result<usize, JournalError> {
-        let pending = self.shared.pending();
-        let count = pending.len();
-        for (operation, action) in pending {
+        let mut count = 0;
+        for (operation, action) in self.shared.pending() {
             let Some(flight) = self.shared.take_off(operation) else {
                 continue;
             };
@@ -117,6 +117,7 @@ impl Journal {
                 Some(receipt) => flight.record(&receipt)?,
                 None => flight.cancel()?,
             };
+            count += 1;
         }
         Ok(count)
     }

@@ -403,3 +403,15 @@ async fn sixteen_tasks_clear_up_everything_once() {
     runs.sort_unstable();
     assert_eq!(runs, (1..=64).map(run_id).collect::<Vec<_>>());
 }
+
+#[tokio::test]
+async fn two_who_clear_up_at_once_do_not_meet() {
+    let home = Home::new();
+    home.record.offer([1]);
+    home.record.next_fault(Fault::LoseAnswer);
+    let journal = home.open();
+    journal.claim(&turns()).await.unwrap_err();
+    let (one, other) = tokio::join!(journal.reconcile_pending(), journal.reconcile_pending());
+    assert_eq!((one.unwrap(), other.unwrap()), (1, 0));
+    assert_eq!(journal.recover().claimed.len(), 1);
+}

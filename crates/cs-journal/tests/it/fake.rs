@@ -187,6 +187,7 @@ impl ClaimRecord for FakeRecord {
     }
 
     async fn reconcile(&self, _machine: MachineId, operation: OperationId) -> Result<Reconciled, ClaimError> {
+        tokio::task::yield_now().await;
         let mut rows = self.rows.lock().unwrap();
         let fault = rows.confirmation.take();
         let stored = rows
