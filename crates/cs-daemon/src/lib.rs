@@ -1,1 +1,32 @@
-//! cs-daemon
+//! The pass, the starts, the landings and the sweeps of cs-panel: what composes the mission crates.
+//!
+//! A [`Daemon`] works on one [`StateDir`]. It takes work from the record through the claim journal, carries each attempt in
+//! a task of its own from the claim to the acknowledged outcome, and carries landings. Its loop owns what is in flight and
+//! never waits for a start. Whatever dies, the next daemon finds each attempt in the ledger and goes on from there; agents
+//! live in their shims and do not notice.
+//!
+//! It must never know SQL, flags or terminals. It rests on `docs/architecture.md`, which names the steps, who owns an attempt
+//! at each of them, and the invariants.
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod admission;
+mod attempt;
+mod borders;
+mod claims;
+mod context;
+pub mod control;
+mod daemon;
+mod deps;
+mod landing;
+mod outcome;
+mod prompt;
+mod report;
+mod state;
+mod trees;
+
+pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
+pub use borders::{Border, Borders};
+pub use daemon::{Daemon, DaemonError, Ended, GoingOn, Mode};
+pub use deps::{Checkouts, Deps, MachineIdentity, RecordPorts, Reporter, Settings};
+pub use state::{StateDir, StateError, StateLock};
+pub use trees::tree_spec;

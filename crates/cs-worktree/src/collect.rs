@@ -55,6 +55,19 @@ pub enum UserBranch {
 }
 
 impl Worktrees {
+    /// Where a card stands in the store; `None` when it was never worked on here.
+    ///
+    /// # Errors
+    /// Git failed.
+    pub async fn card_head(&self, spec: &crate::TreeSpec) -> Result<Option<Oid>, WorktreeError> {
+        let store = self.store(&spec.codebase);
+        match store.card_head(&spec.card).await {
+            Ok(head) => Ok(Some(head)),
+            Err(WorktreeError::NoCard) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Takes everything that an attempt committed, from every ref and reflog of its tree, into the store under the run's
     /// key; moves the card to the tree's HEAD; and fast-forwards the card's branch in the user's repository.
     ///

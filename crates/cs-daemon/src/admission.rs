@@ -1,0 +1,160 @@
+//! May new work start? One function, asked before each claim and before each GO, that returns its reasons.
+
+use cs_record::{Pause, PauseScope};
+
+/// What admission looks at.
+#[derive(Debug, Clone, Default)]
+pub struct AdmissionFacts {
+    /// The pauses that cover this machine.
+    pub pauses: Vec<Pause>,
+    /// Free bytes in the state directory; nothing when it could not be asked.
+    pub free_bytes: Option<u64>,
+    /// Below this many free bytes no new work starts.
+    pub min_free_bytes: u64,
+    /// Whether the daemon is leaving.
+    pub leaving: bool,
+}
+
+/// Whether new work may start, and if not, all reasons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// New work may start.
+    Open,
+    /// No new work starts; what runs goes on.
+    Closed(Vec<ClosedBecause>),
+}
+
+/// A reason why no new work starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClosedBecause {
+    /// A person paused everything.
+    PausedEverywhere {
+        /// Who, and why if said.
+        by: String,
+    },
+    /// A person paused this machine.
+    PausedHere {
+        /// Who, and why if said.
+        by: String,
+    },
+    /// The disk is nearly full.
+    DiskFull {
+        /// What is free, in bytes.
+        free_bytes: u64,
+        /// What is needed, in bytes.
+        min_free_bytes: u64,
+    },
+    /// The daemon is leaving.
+    Leaving,
+}
+
+impl std::fmt::Display for ClosedBecause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::PausedEverywhere { by } => {
+                write!(f, "everything is paused by {by}; `cs-panel resume` ends it")
+            }
+            Self::PausedHere { by } => {
+                write!(
+                    f,
+                    "this machine is paused by {by}; `cs-panel resume --machine` ends it"
+                )
+            }
+            Self::DiskFull {
+                free_bytes,
+                min_free_bytes,
+            } => {
+                let (free, need) = (free_bytes >> 20, min_free_bytes >> 20);
+                write!(
+                    f,
+                    "only {free} MiB are free in the state directory, {need} MiB are needed; make room"
+                )
+            }
+            Self::Leaving => f.write_str("the daemon is leaving"),
+        }
+    }
+}
+
+/// Decides whether new work may start.
+#[must_use]
+pub fn admission(facts: &AdmissionFacts) -> Admission {
+    let mut reasons: Vec<_> = facts.pauses.iter().map(paused).collect();
+    if let Some(free_bytes) = facts.free_bytes
+        && free_bytes < facts.min_free_bytes
+    {
+        reasons.push(ClosedBecause::DiskFull {
+            free_bytes,
+            min_free_bytes: facts.min_free_bytes,
+        });
+    }
+    if facts.leaving {
+        reasons.push(ClosedBecause::Leaving);
+    }
+    if reasons.is_empty() {
+        Admission::Open
+    } else {
+        Admission::Closed(reasons)
+    }
+}
+
+fn paused(pause: &Pause) -> ClosedBecause {
+    let by = match &pause.reason {
+        Some(reason) => format!("{} since {} ({reason})", pause.by, pause.at),
+        None => format!("{} since {}", pause.by, pause.at),
+    };
+    match pause.scope {
+        PauseScope::Everything => ClosedBecause::PausedEverywhere { by },
+        PauseScope::Machine(_) => ClosedBecause::PausedHere { by },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cs_model::Time;
+
+    fn pause(scope: PauseScope) -> Pause {
+        let by = "Ada".parse().expect("a name");
+        Pause {
+            scope,
+            reason: Some("upgrade".to_owned()),
+            by,
+            at: Time::from_unix_micros(0),
+        }
+    }
+
+    #[test]
+    fn nothing_in_the_way_opens_admission() {
+        let facts = AdmissionFacts {
+            free_bytes: Some(10),
+            min_free_bytes: 10,
+            ..AdmissionFacts::default()
+        };
+        assert_eq!(admission(&facts), Admission::Open);
+        assert_eq!(
+            admission(&AdmissionFacts::default()),
+            Admission::Open,
+            "an unknown disk is no reason"
+        );
+    }
+
+    #[test]
+    fn all_reasons_are_named() {
+        let facts = AdmissionFacts {
+            pauses: vec![pause(PauseScope::Everything)],
+            free_bytes: Some(1 << 20),
+            min_free_bytes: 64 << 20,
+            leaving: true,
+        };
+        let Admission::Closed(reasons) = admission(&facts) else {
+            panic!("closed")
+        };
+        let text: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+        assert_eq!(text.len(), 3);
+        assert!(text[0].contains("Ada") && text[0].contains("upgrade"), "{text:?}");
+        assert!(
+            text[1].contains("1 MiB") && text[1].contains("64 MiB"),
+            "{text:?}"
+        );
+    }
+}

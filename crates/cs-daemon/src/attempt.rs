@@ -1,0 +1,150 @@
+//! One attempt of a run, from the stage in which it is found to the acknowledgement of its outcome.
+
+mod adopt;
+mod follow;
+mod identity;
+mod ready;
+mod settle;
+mod start;
+
+use std::sync::Arc;
+
+use cs_journal::{
+    Acknowledged, Claimed, FailedPreparation, InterruptReceipt, JournalError, LedgerError, NotDurable,
+    Prepared, Registered, Settling, Started,
+};
+use cs_record::{RecordError, StoppedRun};
+use cs_settle::SettleError;
+use tokio::sync::watch;
+
+pub(crate) use follow::LostSight;
+pub(crate) use identity::AttemptFile;
+pub(crate) use settle::{close_acknowledged, report_failed, report_interrupted, settle};
+
+use crate::context::Context;
+
+/// How urgently an attempt is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StopLevel {
+    /// It goes on.
+    No,
+    /// By the ladder.
+    Ladder,
+    /// At once.
+    Force,
+}
+
+/// What is to be carried on, in the stage in which it was found.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Taken, nothing was done.
+    Claimed(Claimed),
+    /// Its preparation died.
+    Prepared(Prepared),
+    /// Its shim is registered; the agent may have its prompt or not.
+    Registered(Registered),
+    /// Its agent had started.
+    Started(Started),
+    /// It is over by the record, and the ledger does not know it.
+    Leftover(StoppedRun),
+}
+
+/// Why an attempt could not be carried on now. It stays in the ledger, and the next pass finds it there.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    #[error("the ledger did not take a step")]
+    Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Fence(#[from] cs_fence::FenceError),
+    #[error(transparent)]
+    Settle(#[from] SettleError),
+    #[error(transparent)]
+    Sight(#[from] LostSight),
+    #[error(transparent)]
+    Survey(#[from] cs_supervise::SurveyError),
+    #[error("the execution could not be stopped")]
+    Stop(#[from] cs_supervise::StopError),
+    #[error("whether the agent was started is not known")]
+    Go(#[source] cs_supervise::GoError),
+    #[error("{what}")]
+    Local {
+        what: &'static str,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the ledger holds something that this version does not understand")]
+    Payload(#[from] serde_json::Error),
+}
+
+impl<S: std::fmt::Debug> From<NotDurable<S>> for Trouble {
+    fn from(refused: NotDurable<S>) -> Self {
+        Self::Ledger(refused.into())
+    }
+}
+
+/// An attempt whose tree could not be closed: it keeps its slot and its tree until that is proven.
+#[derive(Debug)]
+pub(crate) struct Incomplete {
+    /// Keeps the attempt from being found again.
+    pub(crate) started: Started,
+    /// What is left, for people.
+    pub(crate) left: Vec<String>,
+}
+
+/// How the carrying of an attempt ended.
+#[derive(Debug)]
+pub(crate) enum Carried {
+    /// Nothing of it is left, or what is left is for the next pass to tell the record.
+    Over,
+    /// Its tree could not be proven closed.
+    Incomplete(Incomplete),
+}
+
+/// Carries an attempt to its end.
+pub(crate) async fn carry(
+    cx: Arc<Context>,
+    work: Work,
+    stop: watch::Receiver<StopLevel>,
+) -> Result<Carried, Trouble> {
+    let live = match work {
+        Work::Claimed(claimed) => start::start(&cx, claimed).await?,
+        Work::Prepared(prepared) => start::start_again(&cx, prepared).await?,
+        Work::Registered(registered) => adopt::registered(&cx, registered).await?,
+        Work::Started(started) => adopt::started(&cx, started).await?,
+        Work::Leftover(run) => {
+            adopt::leftover(&cx, &run).await?;
+            None
+        }
+    };
+    match live {
+        None => Ok(Carried::Over),
+        Some(live) => settle::to_the_end(&cx, live, stop).await,
+    }
+}
+
+/// The stages that only tell the record something.
+#[derive(Debug)]
+pub(crate) enum ToTell {
+    /// An outcome.
+    Outcome(Settling),
+    /// A failed start.
+    Failed(FailedPreparation),
+    /// An interruption.
+    Interrupted(InterruptReceipt),
+    /// Nothing: only the execution is to be accounted for.
+    Close(Acknowledged),
+}
+
+/// Tells the record what it may not know, in the order of RC-1.
+pub(crate) async fn tell(cx: &Context, what: ToTell) -> Result<(), Trouble> {
+    match what {
+        ToTell::Outcome(settling) => settle(cx, settling).await,
+        ToTell::Failed(failed) => report_failed(cx, failed).await,
+        ToTell::Interrupted(receipt) => report_interrupted(cx, receipt).await,
+        ToTell::Close(acknowledged) => close_acknowledged(cx, acknowledged).await,
+    }
+}

@@ -1,0 +1,272 @@
+//! Follows a running agent: its output becomes events in the transcript, and its end is awaited.
+
+use std::future;
+use std::io;
+use std::time::Duration;
+
+use cs_harness::{Event, Harness, Record, RecordEnd, RecordStart, Seen};
+use cs_supervise::{
+    AgentExit, Closed, ExecutionDir, FollowError, Followed, Follower, Running, SpoolOffsets, StopError,
+    StopRequest, Stopper, SurveyError, Transcript, TranscriptError, TranscriptReader,
+};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::StopLevel;
+
+/// Of one line of output at most this many bytes are kept.
+const LINE_MAX_BYTES: usize = cs_harness::RECORD_MAX_BYTES;
+/// At most this many lines are made durable at once.
+const BATCH_MAX_LINES: usize = 256;
+
+/// What following an agent to its end gave.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// How it ended, and the proof that nothing of it is left.
+    pub(crate) closed: Closed,
+    /// Everything it said.
+    pub(crate) seen: Seen,
+}
+
+impl Ended {
+    /// Says whether nobody saw the end of the agent, and it had not said what it wanted: then it was cut short.
+    pub(crate) fn was_cut_short(&self) -> bool {
+        let waits = self.seen.question().is_some() || self.seen.offer().is_some();
+        self.closed.exit == AgentExit::Unknown && !waits
+    }
+}
+
+/// Why an agent could not be followed to its end. It may still run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LostSight {
+    #[error("the output of the agent cannot be read")]
+    Follow(#[from] FollowError),
+    #[error("the transcript of the agent cannot be kept")]
+    Transcript(#[from] TranscriptError),
+    #[error("the end of the agent cannot be established")]
+    Survey(#[from] SurveyError),
+    #[error("the agent cannot be stopped")]
+    Stop(#[from] StopError),
+    #[error("the transcript's thread ended")]
+    Thread(#[source] io::Error),
+}
+
+/// How an agent is to be ended early.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// How long it may stay after it asked or offered.
+    pub(crate) after_ask: Duration,
+    /// How long each step of a stop may take.
+    pub(crate) stop_step: Duration,
+}
+
+impl Patience {
+    pub(crate) fn stop(&self) -> StopRequest {
+        StopRequest {
+            interrupt_grace: self.stop_step,
+            terminate_grace: self.stop_step,
+        }
+    }
+}
+
+/// The output of an agent on its way into the transcript.
+struct Output<'a> {
+    dir: &'a ExecutionDir,
+    harness: &'a dyn Harness,
+    follower: Follower,
+    transcript: Option<Transcript>,
+    seen: Seen,
+}
+
+/// Follows an agent until its tree is closed. When `stop` becomes true its tree is closed by the ladder; when it has
+/// asked or offered it gets a grace first.
+pub(crate) async fn follow(
+    dir: &ExecutionDir,
+    running: &mut Running,
+    harness: &dyn Harness,
+    patience: Patience,
+    mut stop: watch::Receiver<StopLevel>,
+) -> Result<Ended, LostSight> {
+    let stopper = running.stopper();
+    let mut output = Output::open(dir, harness)?;
+    let mut give_up_at = None;
+    let closed = loop {
+        if output.waits() && give_up_at.is_none() {
+            give_up_at = Some(Instant::now() + patience.after_ask);
+        }
+        tokio::select! {
+            biased;
+            closed = running.closed() => break closed?,
+            () = asked(&mut stop, StopLevel::Ladder) => break close(&stopper, running, &mut output, patience, stop).await?,
+            () = at(give_up_at) => break close(&stopper, running, &mut output, patience, stop).await?,
+            followed = output.follower.next() => output.take(followed?).await?,
+        }
+    };
+    output.drain().await?;
+    Ok(Ended {
+        closed,
+        seen: output.seen,
+    })
+}
+
+/// Reads what an agent that is already closed said, from where the transcript ends.
+pub(crate) async fn read_to_end(dir: &ExecutionDir, harness: &dyn Harness) -> Result<Seen, LostSight> {
+    if !dir.stdout_spool().exists() {
+        return Ok(Seen::default());
+    }
+    let mut output = Output::open(dir, harness)?;
+    output.drain().await?;
+    Ok(output.seen)
+}
+
+/// Stops an agent and goes on reading while it ends. When `stop` says so it is ended at once.
+async fn close(
+    stopper: &Stopper,
+    running: &mut Running,
+    output: &mut Output<'_>,
+    patience: Patience,
+    mut stop: watch::Receiver<StopLevel>,
+) -> Result<Closed, LostSight> {
+    let stopping = stopper.stop(patience.stop());
+    tokio::pin!(stopping);
+    let forcing = async {
+        asked(&mut stop, StopLevel::Force).await;
+        stopper.stop(StopRequest::FORCE).await
+    };
+    tokio::pin!(forcing);
+    loop {
+        tokio::select! {
+            biased;
+            closed = running.closed() => return Ok(closed?),
+            stopped = &mut stopping => return Ok(stopped?),
+            stopped = &mut forcing => return Ok(stopped?),
+            followed = output.follower.next() => output.take(followed?).await?,
+        }
+    }
+}
+
+/// Waits until somebody asks for at least this.
+async fn asked(stop: &mut watch::Receiver<StopLevel>, level: StopLevel) {
+    if stop.wait_for(|asked| *asked >= level).await.is_err() {
+        // Nobody is left who could ask.
+        future::pending::<()>().await;
+    }
+}
+
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => future::pending().await,
+    }
+}
+
+impl<'a> Output<'a> {
+    fn open(dir: &'a ExecutionDir, harness: &'a dyn Harness) -> Result<Self, LostSight> {
+        let (transcript, resumed) = Transcript::open(&dir.transcript())?;
+        let mut seen = Seen::default();
+        let mut reader = TranscriptReader::<Event>::open(&dir.transcript())?;
+        while let Some(line) = reader.next_ready()? {
+            seen.observe(&line.event);
+        }
+        let follower = Follower::open(&dir.stdout_spool(), resumed.reached.stdout, LINE_MAX_BYTES)?;
+        Ok(Self {
+            dir,
+            harness,
+            follower,
+            transcript: Some(transcript),
+            seen,
+        })
+    }
+
+    /// Says whether the agent waits for an answer and so has nothing more to do.
+    fn waits(&self) -> bool {
+        self.seen.question().is_some() || self.seen.offer().is_some()
+    }
+
+    /// Takes in what was read, together with what else is there already, and makes it durable.
+    async fn take(&mut self, first: Followed) -> Result<(), LostSight> {
+        let mut batch = vec![first];
+        while batch.len() < BATCH_MAX_LINES {
+            tokio::select! {
+                biased;
+                next = self.follower.next() => batch.push(next?),
+                () = future::ready(()) => break,
+            }
+        }
+        self.keep(batch).await
+    }
+
+    async fn drain(&mut self) -> Result<(), LostSight> {
+        loop {
+            let mut batch = Vec::new();
+            while batch.len() < BATCH_MAX_LINES {
+                match self.follower.drain().await? {
+                    Some(followed) => batch.push(followed),
+                    None => break,
+                }
+            }
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.keep(batch).await?;
+        }
+    }
+
+    /// Appends the events of a batch to the transcript, together with the offset that they reach; only then are they seen.
+    async fn keep(&mut self, batch: Vec<Followed>) -> Result<(), LostSight> {
+        let mut events = Vec::new();
+        let mut reached = None;
+        for followed in batch {
+            match followed {
+                Followed::Truncated { offset } => {
+                    let text = format!("[the agent cut its own output at byte {offset}; it is read again]\n");
+                    tracing::warn!(dir = %self.dir.path().display(), offset, "the agent cut its own output");
+                    events.push(Event::Text { text });
+                    reached = Some(0);
+                }
+                Followed::Record(record) => {
+                    reached = Some(record.end_offset);
+                    events.extend(self.harness.events(&as_harness(&record, &line(&record))));
+                }
+            }
+        }
+        let Some(stdout) = reached else { return Ok(()) };
+        let Some(mut transcript) = self.transcript.take() else {
+            return Ok(());
+        };
+        let offsets = SpoolOffsets { stdout, stderr: 0 };
+        let appended = tokio::task::spawn_blocking(move || {
+            let result = transcript.append(&events, offsets);
+            (transcript, events, result)
+        });
+        let (transcript, events, result) = appended.await.map_err(|error| LostSight::Thread(error.into()))?;
+        self.transcript = Some(transcript);
+        result?;
+        for event in &events {
+            self.seen.observe(event);
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a line with its terminator, as a harness reads them.
+fn line(record: &cs_supervise::Record) -> Vec<u8> {
+    let mut bytes = record.bytes.clone();
+    if record.terminated {
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+fn as_harness<'a>(record: &cs_supervise::Record, bytes: &'a [u8]) -> Record<'a> {
+    let end = match (record.dropped_bytes, record.terminated) {
+        (0, true) => RecordEnd::LineEnd,
+        (0, false) => RecordEnd::OutputEnd,
+        (_, _) => RecordEnd::InsideLine,
+    };
+    Record {
+        bytes,
+        start: RecordStart::LineStart,
+        end,
+    }
+}

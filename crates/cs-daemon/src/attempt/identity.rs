@@ -1,0 +1,41 @@
+//! The identity of an attempt beside its execution: with it a machine that lost its ledger can still settle what runs.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use cs_fence::Attempt;
+use cs_journal::ClaimedRun;
+use cs_supervise::ExecutionDir;
+use serde::{Deserialize, Serialize};
+
+const NAME: &str = "attempt.json";
+
+/// What the daemon notes of an attempt in the directory of its execution (0600).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AttemptFile {
+    /// The attempt, with its token.
+    pub(crate) attempt: Attempt,
+    /// What was claimed.
+    pub(crate) row: ClaimedRun,
+}
+
+impl AttemptFile {
+    /// Writes it, durably, before anything of the execution is begun.
+    pub(crate) fn write(&self, dir: &ExecutionDir) -> io::Result<()> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(dir.path().join(NAME))?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_all()?;
+        fs::File::open(dir.path())?.sync_all()
+    }
+
+    /// Reads it; nothing when it is not there or torn, since then nothing of the execution was begun.
+    pub(crate) fn read(dir: &ExecutionDir) -> Option<Self> {
+        let bytes = fs::read(dir.path().join(NAME)).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+}

@@ -1,0 +1,152 @@
+//! What must be ready before a shim is started: the place to work, the prompt, the command line, the environment.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cs_harness::{Harness, LaunchSpec, adapter};
+use cs_journal::ClaimedRun;
+use cs_model::FailureClass;
+use cs_record::RunBrief;
+use cs_supervise::{ExecutionDir, ExecutionSpec};
+use cs_worktree::PersonCommits;
+
+use crate::context::Context;
+use crate::prompt::{Place, compose};
+
+/// Everything that a start needs.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    /// How the agent is driven.
+    pub(crate) harness: Arc<dyn Harness>,
+    /// What is run.
+    pub(crate) spec: ExecutionSpec,
+    /// What the agent reads.
+    pub(crate) prompt: Vec<u8>,
+}
+
+/// Why a run cannot be started.
+#[derive(Debug)]
+pub(crate) struct Unready {
+    /// The class that decides about another try.
+    pub(crate) class: FailureClass,
+    /// The reason for people; no local path.
+    pub(crate) reason: String,
+}
+
+/// Makes a run ready. Nothing of it runs yet; everything here can be done again.
+pub(crate) async fn make_ready(
+    cx: &Context,
+    row: &ClaimedRun,
+    brief: &RunBrief,
+    dir: &ExecutionDir,
+) -> Result<Ready, Unready> {
+    let harness = harness_of(cx, &row.agent)?;
+    let (cwd, place) = place(cx, row, brief).await?;
+    let facts = compose(row, brief, &place, cx.journal.session(row.run));
+    let launch = harness.launch(&facts);
+    write_files(dir, &launch)
+        .map_err(|error| local(row, "the files of the agent cannot be written", &error))?;
+    let spec = ExecutionSpec::new(
+        launch.argv.iter().map(OsString::from).collect(),
+        environment(cx, row, &launch),
+        cwd,
+    );
+    Ok(Ready {
+        harness,
+        spec,
+        prompt: launch.stdin,
+    })
+}
+
+/// Finds the harness of a route.
+pub(crate) fn harness_of(cx: &Context, agent: &str) -> Result<Arc<dyn Harness>, Unready> {
+    let config = cx.deps.agents.get(agent).ok_or_else(|| Unready {
+        class: FailureClass::InvalidRequest,
+        reason: format!(
+            "this machine has no agent `{agent}`: add it with `cs-panel agent add {agent} -- COMMAND`"
+        ),
+    })?;
+    Ok(adapter(config))
+}
+
+/// Makes the directory that the agent works in.
+async fn place(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<(PathBuf, Place), Unready> {
+    let unready = |error: crate::trees::TreeError| {
+        let class = if error.is_transient() {
+            FailureClass::Infrastructure
+        } else {
+            FailureClass::InvalidRequest
+        };
+        tracing::warn!(run = %row.run, epoch = %row.epoch, error = &error as &dyn std::error::Error, "no tree for the run");
+        Unready {
+            class,
+            reason: format!("its working copy cannot be made: {}", error.public()),
+        }
+    };
+    let Some(tree) = cx.card_tree(&brief.card).await.map_err(unready)? else {
+        let dir = cx.state.plain_dir(row.card);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&dir)
+            .map_err(|error| local(row, "its directory cannot be made", &error))?;
+        return Ok((dir, Place::Plain));
+    };
+    let prepared = cx.prepare_tree(&tree).await.map_err(unready)?;
+    match prepared.person {
+        PersonCommits::None | PersonCommits::Taken { .. } => {}
+        other @ (PersonCommits::Waiting { .. } | PersonCommits::Diverged) => {
+            tracing::warn!(card = %row.card, ?other, "commits of a person on the card's branch were not taken in");
+            cx.said(&format!(
+                "card {}: your commits on {} could not be taken in now",
+                row.card.short(),
+                tree.spec.branch.as_str()
+            ));
+        }
+    }
+    let place = Place::Tree {
+        branch: tree.spec.branch.as_str().to_owned(),
+        base: tree.spec.base_branch.as_str().to_owned(),
+    };
+    Ok((prepared.tree.path, place))
+}
+
+fn environment(cx: &Context, row: &ClaimedRun, launch: &LaunchSpec) -> Vec<(OsString, OsString)> {
+    let mut env = cx.deps.agent_env.clone();
+    let mut set = |name: &str, value: &str| {
+        env.retain(|(known, _)| known != name);
+        env.push((name.into(), value.into()));
+    };
+    set("CS_PANEL_CARD", &row.card.short());
+    for (name, value) in &launch.env {
+        set(name, value);
+    }
+    env
+}
+
+fn write_files(dir: &ExecutionDir, launch: &LaunchSpec) -> io::Result<()> {
+    for file in &launch.files {
+        let path = dir.path().join(&file.name);
+        let mut out = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)?;
+        out.write_all(&file.bytes)?;
+    }
+    Ok(())
+}
+
+/// A failure of this machine; its text goes to the local log only.
+fn local(row: &ClaimedRun, reason: &str, error: &io::Error) -> Unready {
+    tracing::warn!(run = %row.run, epoch = %row.epoch, %error, "{reason}");
+    Unready {
+        class: FailureClass::Infrastructure,
+        reason: reason.to_owned(),
+    }
+}

@@ -1,0 +1,329 @@
+//! From a running agent to the acknowledged outcome.
+//!
+//! The outcome is in the ledger before the record is told, and stays there until the record has answered; the live
+//! settlement and its replay after a restart are the same function (ST-2, ST-10, ST-11).
+
+use std::sync::Arc;
+
+use cs_fence::Fenced;
+use cs_harness::Harness;
+use cs_journal::{Acknowledged, FailedPreparation, InterruptReceipt, Settling, Started};
+use cs_model::RunState;
+use cs_record::Card;
+use cs_settle::{Answer, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, Usage, settle_as};
+use cs_supervise::{Closed, ExecutionDir, NamedProcess, ProcessIdentity, Running, Verdict, survey};
+use tokio::sync::watch;
+
+use super::follow::{Ended, Patience, follow, read_to_end};
+use super::start::{FailureNote, SURVEY_BUDGET, fact};
+use super::{Carried, Incomplete, StopLevel, Trouble};
+use crate::borders::Border;
+use crate::context::Context;
+use crate::outcome::{AttemptOutcome, Telling, process_end};
+
+/// An attempt whose agent had its prompt.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) started: Started,
+    pub(super) dir: ExecutionDir,
+    pub(super) harness: Arc<dyn Harness>,
+    pub(super) card: Card,
+    pub(super) state: LiveState,
+}
+
+/// Whether its agent still runs.
+#[derive(Debug)]
+pub(super) enum LiveState {
+    /// It runs.
+    Running(Running),
+    /// It ended while nobody looked.
+    Closed(Closed),
+}
+
+/// Follows an attempt to its end and settles it.
+pub(super) async fn to_the_end(
+    cx: &Context,
+    live: Live,
+    stop: watch::Receiver<StopLevel>,
+) -> Result<Carried, Trouble> {
+    let Live {
+        started,
+        dir,
+        harness,
+        card,
+        state,
+    } = live;
+    cx.deps.borders.reach(Border::P10);
+    let ended = match state {
+        LiveState::Running(mut running) => {
+            let settings = &cx.deps.settings;
+            let patience = Patience {
+                after_ask: settings.grace_after_ask,
+                stop_step: settings.stop_grace,
+            };
+            follow(&dir, &mut running, harness.as_ref(), patience, stop).await?
+        }
+        LiveState::Closed(closed) => Ended {
+            seen: read_to_end(&dir, harness.as_ref()).await?,
+            closed,
+        },
+    };
+    cx.deps.borders.reach(Border::P11);
+    if ended.closed.proof.is_none() {
+        return Ok(Carried::Incomplete(incomplete(cx, started, &ended.closed)));
+    }
+    say_leaks(cx, &started, &ended.closed);
+    let (run, epoch) = (started.row().run, started.row().epoch);
+    cx.save_tree(&card, run, epoch, "an attempt ended").await;
+    if ended.was_cut_short() {
+        report_interrupted(cx, started.interrupted()?).await?;
+        return Ok(Carried::Over);
+    }
+    let settling = keep_outcome(cx, started, harness.as_ref(), &ended)?;
+    cx.deps.borders.reach(Border::P12);
+    settle(cx, settling).await?;
+    Ok(Carried::Over)
+}
+
+/// Makes the outcome durable.
+fn keep_outcome(
+    cx: &Context,
+    started: Started,
+    harness: &dyn Harness,
+    ended: &Ended,
+) -> Result<Settling, Trouble> {
+    let outcome = harness.outcome(&process_end(&ended.closed.exit), &ended.seen);
+    let process = serde_json::from_str::<ProcessIdentity>(started.agent()).ok();
+    let outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process.as_ref().map(fact));
+    let payload = serde_json::to_string(&outcome)?;
+    Ok(match ended.seen.session() {
+        Some(session) => started.outcome_in_session(&payload, session)?,
+        None => started.outcome(&payload)?,
+    })
+}
+
+/// Tells the record an outcome, under the fence, and acknowledges it. Repeating it after a crash is harmless.
+pub(crate) async fn settle(cx: &Context, settling: Settling) -> Result<(), Trouble> {
+    let outcome: AttemptOutcome = serde_json::from_str(settling.outcome())?;
+    let row = settling.row().clone();
+    let attempt = settling.attempt();
+    let standing = match cx.deps.record.attempts.standing(&attempt).await? {
+        Fenced::Applied(standing) => standing.row,
+        Fenced::Stale(standing) => {
+            cx.said(&format!(
+                "run {} attempt {} is not settled: {standing}",
+                row.run.short(),
+                row.epoch
+            ));
+            None
+        }
+    };
+    if let Some((_, state)) = standing {
+        tell(cx, &settling, &outcome, state).await?;
+    }
+    if let Some(process) = &outcome.process {
+        let cleared = cx.deps.record.attempts.clear_process(&attempt, process).await?;
+        tracing::debug!(?cleared, run = %row.run, "the process is off the record");
+    }
+    cx.deps.borders.reach(Border::P13);
+    let acknowledged = settling.acknowledged()?;
+    close_acknowledged(cx, acknowledged).await?;
+    cx.wake.notify_one();
+    Ok(())
+}
+
+async fn tell(
+    cx: &Context,
+    settling: &Settling,
+    outcome: &AttemptOutcome,
+    state: RunState,
+) -> Result<(), Trouble> {
+    let row = settling.row();
+    let telling = outcome.telling();
+    let kind = match &telling {
+        Telling::Answer(_) => Kind::Success,
+        Telling::GiveUp(failure) => Kind::Failure(failure.class),
+    };
+    let facts = SettleFacts {
+        outcome: kind,
+        kind: row.kind,
+        state,
+        card_has_owner: true,
+    };
+    match (settle_as(&facts), telling) {
+        (SettleAs::Answer, Telling::Answer(answer)) => answered(cx, settling, &answer).await,
+        (SettleAs::AnswerWithoutText, telling) => {
+            let usage = match telling {
+                Telling::Answer(Answer { usage, .. }) | Telling::GiveUp(GiveUp { usage, .. }) => usage,
+            };
+            answered(
+                cx,
+                settling,
+                &Answer {
+                    text: None,
+                    ask: None,
+                    usage,
+                },
+            )
+            .await
+        }
+        (SettleAs::GiveUp | SettleAs::Answer, Telling::GiveUp(failure)) => {
+            gave_up(cx, settling, &failure).await
+        }
+        (SettleAs::GiveUp, Telling::Answer(answer)) => answered(cx, settling, &answer).await,
+        (SettleAs::Nothing, _) => {
+            cx.said(&format!(
+                "run {} attempt {} was already over: {state}",
+                row.run.short(),
+                row.epoch
+            ));
+            Ok(())
+        }
+    }
+}
+
+async fn answered(cx: &Context, settling: &Settling, answer: &Answer) -> Result<(), Trouble> {
+    let row = settling.row();
+    let (run, epoch, card) = (row.run.short(), row.epoch, row.card.short());
+    match cx
+        .deps
+        .record
+        .settlements
+        .answer(&settling.attempt(), answer)
+        .await?
+    {
+        Fenced::Stale(standing) => cx.said(&format!(
+            "run {run} attempt {epoch}: its answer was not taken: {standing}"
+        )),
+        Fenced::Applied(done) => {
+            let what = match (&answer.ask, done.turn, done.asked) {
+                (Some(ask), _, _) if ask.offer.is_some() => {
+                    format!(
+                        "offers to land; `cs-panel land {card}` accepts, `cs-panel answer {card} TEXT` declines"
+                    )
+                }
+                (Some(_), _, _) => format!("asks; `cs-panel answer {card} TEXT` answers"),
+                (None, _, true) => "waits for the answer to its question".to_owned(),
+                (None, Some(_), false) => "answered".to_owned(),
+                (None, None, false) => "finished without words".to_owned(),
+            };
+            cx.out(&format!("answered {run} attempt {epoch} of card {card}: {what}"));
+        }
+    }
+    Ok(())
+}
+
+async fn gave_up(cx: &Context, settling: &Settling, failure: &GiveUp) -> Result<(), Trouble> {
+    let row = settling.row();
+    let given = cx
+        .deps
+        .record
+        .settlements
+        .give_up(&settling.attempt(), failure)
+        .await?;
+    say_given_up(cx, row, &failure.reason, given);
+    Ok(())
+}
+
+fn say_given_up(cx: &Context, row: &cs_journal::ClaimedRun, reason: &str, given: Fenced<GaveUp>) {
+    let (run, epoch, card) = (row.run.short(), row.epoch, row.card.short());
+    match given {
+        Fenced::Stale(standing) => cx.said(&format!("run {run} attempt {epoch}: its failure was not taken: {standing}")),
+        Fenced::Applied(GaveUp::Again { not_before, tries }) => cx.said(&format!(
+            "run {run} attempt {epoch} of card {card} failed: {reason}; {tries} of {MAX_TRIES} tries are used, it goes on \
+             at {not_before}"
+        )),
+        Fenced::Applied(GaveUp::Failed { .. }) => cx.said(&format!(
+            "run {run} attempt {epoch} of card {card} failed for good: {reason}; a new message with `cs-panel send --card \
+             {card}` tries again"
+        )),
+    }
+}
+
+/// Accounts for the execution of an attempt whose outcome the record has.
+pub(crate) async fn close_acknowledged(cx: &Context, acknowledged: Acknowledged) -> Result<(), Trouble> {
+    let dir = ExecutionDir::at(cx.state.execution(acknowledged.dir()));
+    if let Verdict::Adopted(running) = survey(&dir, SURVEY_BUDGET).await? {
+        // Its outcome was kept only after its end was proven, so this cannot be; what runs is stopped all the same.
+        tracing::error!(dir = %dir.path().display(), "an agent runs although its outcome is settled");
+        running.stop(cs_supervise::StopRequest::FORCE).await?;
+    }
+    acknowledged.closed()?;
+    Ok(())
+}
+
+/// Tells the record that a run could not be started.
+pub(crate) async fn report_failed(cx: &Context, failed: FailedPreparation) -> Result<(), Trouble> {
+    let note: FailureNote = serde_json::from_str(failed.reason())?;
+    let failure = GiveUp {
+        class: note.class,
+        reason: note.reason,
+        usage: Usage::default(),
+    };
+    let given = cx
+        .deps
+        .record
+        .settlements
+        .give_up(&failed.attempt(), &failure)
+        .await?;
+    say_given_up(cx, failed.row(), &failure.reason, given);
+    failed.acknowledged()?;
+    cx.wake.notify_one();
+    Ok(())
+}
+
+/// Tells the record that an attempt was cut short, under the receipt's own operation id (RC-6).
+pub(crate) async fn report_interrupted(cx: &Context, receipt: InterruptReceipt) -> Result<(), Trouble> {
+    let reports = [receipt.interruption()];
+    let outcomes = cx
+        .deps
+        .record
+        .attempts
+        .interrupt(cx.deps.machine.id, receipt.report(), &reports)
+        .await?;
+    let row = receipt.row();
+    let Some((_, outcome)) = outcomes.iter().find(|(run, _)| *run == row.run) else {
+        return Err(Trouble::Fence(cs_fence::FenceError::Corrupt(
+            "the report of an interruption was answered without its run".to_owned(),
+        )));
+    };
+    cx.said(&format!(
+        "run {} attempt {} of card {} was cut short: {outcome:?}",
+        row.run.short(),
+        row.epoch,
+        row.card.short()
+    ));
+    receipt.acknowledged()?;
+    cx.wake.notify_one();
+    Ok(())
+}
+
+fn incomplete(cx: &Context, started: Started, closed: &Closed) -> Incomplete {
+    let left: Vec<String> = closed.survivors.iter().map(named).collect();
+    let row = started.row();
+    cx.said(&format!(
+        "run {} attempt {} of card {} is not proven closed; still there: {}; end them, then start `cs-panel run` again",
+        row.run.short(),
+        row.epoch,
+        row.card.short(),
+        left.join(", ")
+    ));
+    Incomplete { started, left }
+}
+
+fn say_leaks(cx: &Context, started: &Started, closed: &Closed) {
+    if closed.leaked.is_empty() {
+        return;
+    }
+    let leaked: Vec<String> = closed.leaked.iter().map(named).collect();
+    cx.said(&format!(
+        "run {} attempt {} left processes behind, which were ended: {}",
+        started.row().run.short(),
+        started.row().epoch,
+        leaked.join(", ")
+    ));
+}
+
+fn named(process: &NamedProcess) -> String {
+    format!("{} (pid {})", process.name, process.identity.pid())
+}

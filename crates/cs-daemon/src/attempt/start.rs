@@ -1,0 +1,306 @@
+//! From a claim to a running agent: prepare, hold, register, check, GO (PS-1 to PS-6).
+//!
+//! Every failure between the claim and the GO ends in the ledger: as a note of why the run could not be started, or as an
+//! interruption that gives it back. None leaves a run that reads `running` without a process (PS-11).
+
+use cs_fence::{Attempt, Fenced, ProcessFact};
+use cs_journal::{Claimed, ClaimedRun, Prepared, Registered, Started, Woke};
+use cs_model::{FailureClass, RunState};
+use cs_record::RunBrief;
+use cs_supervise::{Closed, ExecutionDir, GoError, Held, ProcessIdentity, Running, Verdict, hold, survey};
+use serde::{Deserialize, Serialize};
+
+use super::Trouble;
+use super::identity::AttemptFile;
+use super::ready::{Ready, Unready, make_ready};
+use super::settle::{Live, LiveState, report_failed, report_interrupted};
+use crate::admission::Admission;
+use crate::borders::Border;
+use crate::context::Context;
+
+/// How long a survey may wait for a shim.
+pub(super) const SURVEY_BUDGET: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Why a run could not be started, as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FailureNote {
+    pub(super) class: FailureClass,
+    pub(super) reason: String,
+}
+
+impl FailureNote {
+    pub(super) fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+}
+
+/// Starts a claimed attempt. Nothing: it will not run, and what is to be told is in the ledger.
+pub(super) async fn start(cx: &Context, claimed: Claimed) -> Result<Option<Live>, Trouble> {
+    let Some(brief) = brief(cx, &claimed.attempt()).await? else {
+        // The world moved while nobody looked (CJ-14).
+        claimed.void()?;
+        return Ok(None);
+    };
+    let name = new_name(cx, claimed.row())?;
+    let prepared = claimed.prepare(&name)?;
+    begin(cx, prepared, brief).await
+}
+
+/// Starts an attempt whose preparation died: what it may have spawned was never registered, so nothing of it had a prompt.
+pub(super) async fn start_again(cx: &Context, prepared: Prepared) -> Result<Option<Live>, Trouble> {
+    let dir = ExecutionDir::at(cx.state.execution(prepared.dir()));
+    close_unregistered(&dir).await?;
+    let Some(brief) = brief(cx, &prepared.attempt()).await? else {
+        prepared.void()?;
+        return Ok(None);
+    };
+    let name = new_name(cx, prepared.row())?;
+    let prepared = prepared.prepare_again(&name)?;
+    begin(cx, prepared, brief).await
+}
+
+/// Makes sure that nothing of an execution that was never registered is left.
+async fn close_unregistered(dir: &ExecutionDir) -> Result<(), Trouble> {
+    match survey(dir, SURVEY_BUDGET).await? {
+        Verdict::Waiting(waiting) => {
+            waiting.stopper().stop(cs_supervise::StopRequest::FORCE).await?;
+        }
+        Verdict::ShimHung(hung) => {
+            hung.kill().await?;
+        }
+        Verdict::NeverStarted(_)
+        | Verdict::Adopted(_)
+        | Verdict::ForeignShim
+        | Verdict::Finished(_)
+        | Verdict::ShimDiedClosing(_)
+        | Verdict::ShimLost(_)
+        | Verdict::HostRebooted(_) => {}
+    }
+    Ok(())
+}
+
+async fn brief(cx: &Context, attempt: &Attempt) -> Result<Option<RunBrief>, Trouble> {
+    match cx.deps.record.reads.run_brief(attempt).await? {
+        Fenced::Applied(brief) => Ok(Some(brief)),
+        Fenced::Stale(standing) => {
+            cx.said(&format!("not started: {standing}"));
+            Ok(None)
+        }
+    }
+}
+
+fn new_name(cx: &Context, row: &ClaimedRun) -> Result<String, Trouble> {
+    let named = cx.state.new_execution_name(row.run, row.epoch);
+    named.map_err(|source| Trouble::Local {
+        what: "the directory of executions cannot be read",
+        source,
+    })
+}
+
+async fn begin(cx: &Context, prepared: Prepared, brief: RunBrief) -> Result<Option<Live>, Trouble> {
+    cx.deps.borders.reach(Border::P6);
+    let row = prepared.row().clone();
+    let file = AttemptFile {
+        attempt: prepared.attempt(),
+        row: row.clone(),
+    };
+    let made = ExecutionDir::create(cx.state.execution(prepared.dir()))
+        .and_then(|dir| file.write(&dir).map(|()| dir));
+    let dir = made.map_err(|source| Trouble::Local {
+        what: "the directory of the execution cannot be made",
+        source,
+    })?;
+    let ready = match make_ready(cx, &row, &brief, &dir).await {
+        Ok(ready) => ready,
+        Err(unready) => return fail(cx, prepared, unready).await,
+    };
+    let held = match hold(&cx.deps.shim, &dir, &ready.spec).await {
+        Ok(held) => held,
+        Err(error) => {
+            tracing::warn!(run = %row.run, epoch = %row.epoch, error = &error as &dyn std::error::Error, "no shim for the execution");
+            let reason = "the supervisor of the agent could not be started".to_owned();
+            return fail(
+                cx,
+                prepared,
+                Unready {
+                    class: FailureClass::Infrastructure,
+                    reason,
+                },
+            )
+            .await;
+        }
+    };
+    cx.deps.borders.reach(Border::P7);
+    let registered = prepared.registered(&serde_json::to_string(held.identity())?)?;
+    cx.deps.borders.reach(Border::P8);
+    go(cx, registered, held, dir, ready, brief).await
+}
+
+/// Authorises the agent, if it still may run: the row is read again, then admission is asked (PS-3, AF-9).
+async fn go(
+    cx: &Context,
+    registered: Registered,
+    held: Held,
+    dir: ExecutionDir,
+    ready: Ready,
+    brief: RunBrief,
+) -> Result<Option<Live>, Trouble> {
+    let standing = cx.deps.record.attempts.standing(&registered.attempt()).await?;
+    let current = matches!(&standing, Fenced::Applied(standing)
+        if standing.row.is_some_and(|(_, state)| state == RunState::Running));
+    if !current {
+        held.abandon().await?;
+        registered.void()?;
+        return Ok(None);
+    }
+    if let Admission::Closed(reasons) = cx.admission(false).await? {
+        held.abandon().await?;
+        let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+        cx.said(&format!(
+            "card {} not started: {}",
+            brief.card.id.short(),
+            reasons.join("; ")
+        ));
+        report_interrupted(cx, registered.interrupted()?).await?;
+        return Ok(None);
+    }
+    match held.go(&ready.prompt).await {
+        Ok(running) => started(cx, registered, running, dir, ready, brief)
+            .await
+            .map(Some),
+        Err(GoError::SpawnFailed { failure, closed }) => {
+            let reason = format!("{} ({})", failure, brief.card.agent);
+            tracing::warn!(run = %registered.row().run, ?closed, %reason, "the agent could not be started");
+            fail_registered(cx, registered, FailureClass::InvalidRequest, reason).await
+        }
+        Err(GoError::PromptTooLong) => {
+            let reason = GoError::PromptTooLong.to_string();
+            fail_registered(cx, registered, FailureClass::InvalidRequest, reason).await
+        }
+        Err(GoError::ShimEnded { closed }) => ended_at_once(cx, registered, *closed, dir, ready, brief).await,
+        Err(error) => Err(Trouble::Go(error)),
+    }
+}
+
+/// The agent runs. From here its work is worth more than the bookkeeping (PS-10).
+async fn started(
+    cx: &Context,
+    registered: Registered,
+    running: Running,
+    dir: ExecutionDir,
+    ready: Ready,
+    brief: RunBrief,
+) -> Result<Live, Trouble> {
+    cx.deps.borders.reach(Border::P9);
+    let agent = running.agent().clone();
+    let started = registered.started(&serde_json::to_string(&agent)?)?;
+    note_process(cx, &started, &agent).await;
+    announce(cx, &started, &brief, &agent);
+    Ok(Live {
+        started,
+        dir,
+        harness: ready.harness,
+        card: brief.card,
+        state: LiveState::Running(running),
+    })
+}
+
+/// Writes the process on the row. Failing to do so is reported, never a reason to kill.
+pub(super) async fn note_process(cx: &Context, started: &Started, agent: &ProcessIdentity) {
+    let row = started.row();
+    match cx
+        .deps
+        .record
+        .attempts
+        .record_process(&started.attempt(), &fact(agent))
+        .await
+    {
+        Ok(Fenced::Applied(())) => {}
+        Ok(Fenced::Stale(standing)) => {
+            cx.said(&format!(
+                "run {} attempt {} is not noted as running: {standing}",
+                row.run.short(),
+                row.epoch
+            ));
+            cx.wake.notify_one();
+        }
+        Err(error) => cx.warn(
+            row.run,
+            row.epoch,
+            "its process could not be noted on the record",
+            &error,
+        ),
+    }
+}
+
+/// Says which process an identity is, in the words of the record.
+pub(super) fn fact(agent: &ProcessIdentity) -> ProcessFact {
+    ProcessFact {
+        pid: u32::try_from(agent.pid()).unwrap_or(0),
+        start_ticks: agent.start_ticks(),
+        boot_id: agent.boot_id().as_str().to_owned(),
+    }
+}
+
+/// The shim ended before it answered: whether anything ran is in the end that it stored.
+async fn ended_at_once(
+    cx: &Context,
+    registered: Registered,
+    closed: Closed,
+    dir: ExecutionDir,
+    ready: Ready,
+    brief: RunBrief,
+) -> Result<Option<Live>, Trouble> {
+    if closed.exit == cs_supervise::AgentExit::NeverStarted {
+        report_interrupted(cx, registered.interrupted()?).await?;
+        return Ok(None);
+    }
+    let started = registered.started("null")?;
+    let state = LiveState::Closed(closed);
+    Ok(Some(Live {
+        started,
+        dir,
+        harness: ready.harness,
+        card: brief.card,
+        state,
+    }))
+}
+
+async fn fail(cx: &Context, prepared: Prepared, unready: Unready) -> Result<Option<Live>, Trouble> {
+    let note = FailureNote {
+        class: unready.class,
+        reason: unready.reason,
+    };
+    report_failed(cx, prepared.failed(&note.to_json()?)?).await?;
+    Ok(None)
+}
+
+async fn fail_registered(
+    cx: &Context,
+    registered: Registered,
+    class: FailureClass,
+    reason: String,
+) -> Result<Option<Live>, Trouble> {
+    report_failed(cx, registered.failed(&FailureNote { class, reason }.to_json()?)?).await?;
+    Ok(None)
+}
+
+/// One line per start, with a fixed first word (UI-2).
+fn announce(cx: &Context, started: &Started, brief: &RunBrief, agent: &ProcessIdentity) {
+    let row = started.row();
+    let (word, why) = match &row.woke {
+        Woke::Turns(turns) => ("run", format!("{} new turn(s)", turns.len())),
+        Woke::Answer(_) => ("rearm", "what it asked was answered".to_owned()),
+        Woke::Retry => ("retry", "its last attempt failed".to_owned()),
+        Woke::Interrupted => ("resume", "its last attempt was cut short".to_owned()),
+    };
+    cx.out(&format!(
+        "{word} {} attempt {} of card {} ({}): {why}; agent {}, pid {}",
+        row.run.short(),
+        row.epoch,
+        row.card.short(),
+        brief.card.title,
+        row.agent,
+        agent.pid()
+    ));
+}

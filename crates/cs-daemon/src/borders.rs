@@ -1,0 +1,122 @@
+//! The borders of the protocols at which a test ends the process, to prove that a crash there loses nothing.
+
+/// A border: a point between two steps, named after the crash points of `behaviour.md` 9.1 and, for landings, L1 to L6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table below says what each one is")]
+pub enum Border {
+    P1,
+    P2,
+    P3,
+    P4,
+    P5,
+    P6,
+    P7,
+    P8,
+    P9,
+    P10,
+    P11,
+    P12,
+    P13,
+    L1,
+    L2,
+    L3,
+    L4,
+    L5,
+    L6,
+}
+
+impl Border {
+    /// Holds every border with its name and what lies between.
+    pub const ALL: &'static [(Self, &'static str, &'static str)] = &[
+        (Self::P1, "P1", "before the durable intent of a claim"),
+        (Self::P2, "P2", "after the intent, before the request leaves"),
+        (Self::P3, "P3", "the record committed, its answer is lost"),
+        (Self::P4, "P4", "confirmed by the record, not yet in the ledger"),
+        (Self::P5, "P5", "in the ledger, not adopted"),
+        (Self::P6, "P6", "preparation open, nothing spawned"),
+        (Self::P7, "P7", "the shim holds, not registered"),
+        (Self::P8, "P8", "registered, before GO"),
+        (Self::P9, "P9", "GO answered, not yet in the ledger"),
+        (Self::P10, "P10", "the agent runs"),
+        (Self::P11, "P11", "the agent ended, its outcome is not durable"),
+        (
+            Self::P12,
+            "P12",
+            "the outcome is durable, the record does not know it",
+        ),
+        (Self::P13, "P13", "the record has it, not acknowledged"),
+        (Self::L1, "L1", "a landing is claimed, nothing was done"),
+        (Self::L2, "L2", "the merge is made, its plan is not in the ledger"),
+        (
+            Self::L3,
+            "L3",
+            "the plan is in the ledger, the base has not moved",
+        ),
+        (Self::L4, "L4", "the base has moved, the ledger does not know it"),
+        (
+            Self::L5,
+            "L5",
+            "the result is durable, the record does not know it",
+        ),
+        (Self::L6, "L6", "the record has the result, not acknowledged"),
+    ];
+
+    fn name(self) -> &'static str {
+        Self::ALL
+            .iter()
+            .find(|(border, ..)| *border == self)
+            .map_or("", |(_, name, _)| name)
+    }
+}
+
+/// Says at which border the process is to be ended, if at any.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Borders {
+    crash_at: Option<Border>,
+}
+
+impl Borders {
+    /// Ends the process nowhere.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { crash_at: None }
+    }
+
+    /// Ends the process with SIGKILL the first time that it comes to this border.
+    #[must_use]
+    pub const fn crash_at(border: Border) -> Self {
+        Self {
+            crash_at: Some(border),
+        }
+    }
+
+    /// Finds a border by its name, such as `P7`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Border> {
+        Border::ALL
+            .iter()
+            .find(|(_, known, _)| *known == name)
+            .map(|(border, ..)| *border)
+    }
+
+    /// Comes to a border.
+    pub(crate) fn reach(self, border: Border) {
+        if self.crash_at == Some(border) {
+            tracing::warn!(border = border.name(), "ending the process here, as a test asked");
+            cs_supervise::kill_this_process();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_border_is_found_by_its_name() {
+        for (border, name, _) in Border::ALL {
+            assert_eq!(Borders::named(name), Some(*border));
+        }
+        assert_eq!(Borders::named("P0"), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! What every part of a running daemon shares.
+
+use cs_journal::Journal;
+use cs_model::{AskId, Epoch, RunId};
+use tokio::sync::Notify;
+
+use crate::admission::{Admission, AdmissionFacts, admission};
+use crate::deps::Deps;
+use crate::report::chain;
+use crate::state::StateDir;
+use cs_record::RecordError;
+
+/// The parts of a daemon that its tasks share.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) deps: Deps,
+    pub(crate) state: StateDir,
+    pub(crate) journal: Journal,
+    /// Tells the loop that something changed.
+    pub(crate) wake: Notify,
+}
+
+impl Context {
+    /// Asks whether new work may start now.
+    pub(crate) async fn admission(&self, leaving: bool) -> Result<Admission, RecordError> {
+        let pauses = self.deps.record.machines.pauses(self.deps.machine.id).await?;
+        let free_bytes = match rustix::fs::statvfs(self.state.root()) {
+            Ok(disk) => Some(disk.f_bavail.saturating_mul(disk.f_frsize)),
+            Err(error) => {
+                tracing::warn!(%error, "the free space of the state directory is not known");
+                None
+            }
+        };
+        let min_free_bytes = self.deps.settings.min_free_bytes;
+        Ok(admission(&AdmissionFacts {
+            pauses,
+            free_bytes,
+            min_free_bytes,
+            leaving,
+        }))
+    }
+
+    /// Makes the id of a question, once for each outcome.
+    pub(crate) fn new_ask(&self) -> AskId {
+        AskId::from_uuid(self.deps.ids.uuid_v7())
+    }
+
+    /// Prints a fact of progress.
+    pub(crate) fn out(&self, line: &str) {
+        self.deps.reporter.out(line);
+    }
+
+    /// Prints something that the operator should notice.
+    pub(crate) fn said(&self, line: &str) {
+        self.deps.reporter.said(line);
+    }
+
+    /// Notes an error that is handled here, once.
+    pub(crate) fn warn(
+        &self,
+        run: RunId,
+        epoch: Epoch,
+        what: &str,
+        error: &(dyn std::error::Error + 'static),
+    ) {
+        tracing::warn!(%run, %epoch, error, "{what}");
+        self.said(&format!(
+            "run {} attempt {epoch}: {what}: {}",
+            run.short(),
+            chain(error)
+        ));
+    }
+}

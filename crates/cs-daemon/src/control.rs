@@ -1,0 +1,8 @@
+//! The daemon's control socket: how a command tells a running daemon that something changed, or asks it to stop a card.
+
+mod client;
+mod server;
+mod wire;
+
+pub use client::{ControlError, Stopped, poke, stop};
+pub(crate) use server::{Request, serve};

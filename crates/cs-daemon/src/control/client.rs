@@ -1,0 +1,90 @@
+//! The command's side of the control socket.
+
+use std::io;
+use std::time::Duration;
+
+use cs_model::CardId;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+
+use super::wire::{Ask, LINE_MAX_BYTES, Reply};
+use crate::StateDir;
+
+/// How long a daemon may take to say that it looks.
+const WAKE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a daemon says of a card that is to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// Nothing of the card runs any more; this many executions were closed for it.
+    Closed {
+        /// How many.
+        executions: u32,
+    },
+    /// Something could not be proven closed.
+    Incomplete {
+        /// What is left, for people.
+        left: Vec<String>,
+    },
+    /// No daemon runs on this state directory.
+    NoDaemon,
+}
+
+/// Why a daemon could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The connection failed or ended.
+    #[error("the daemon on this state directory does not answer")]
+    Io(#[source] io::Error),
+    /// The daemon answered something else.
+    #[error(
+        "the daemon on this state directory answered `{0}`, which this version does not understand; use the same version of cs-panel for both"
+    )]
+    Answer(String),
+}
+
+/// Tells a running daemon that the record changed. Without a daemon nothing happens: its next start looks anyway.
+pub async fn poke(state: &StateDir) {
+    let asked = tokio::time::timeout(WAKE_TIMEOUT, ask(state, &Ask::Wake)).await;
+    tracing::debug!(?asked, "told the daemon that the record changed");
+}
+
+/// Asks a running daemon to close what still runs of a card that was stopped on the record, and waits for its word. The
+/// daemon's stop ladder bounds the wait.
+///
+/// # Errors
+/// [`ControlError`] when a daemon is there and does not answer as it should.
+pub async fn stop(state: &StateDir, card: CardId) -> Result<Stopped, ControlError> {
+    match ask(state, &Ask::Stop { card }).await? {
+        None => Ok(Stopped::NoDaemon),
+        Some(Reply::Closed { executions }) => Ok(Stopped::Closed { executions }),
+        Some(Reply::Incomplete { left }) => Ok(Stopped::Incomplete { left }),
+        Some(Reply::Waking) => Err(ControlError::Answer("waking".to_owned())),
+        Some(Reply::Refused { why }) => Err(ControlError::Answer(why)),
+    }
+}
+
+/// Sends one request and reads its reply; nothing when no daemon listens.
+async fn ask(state: &StateDir, ask: &Ask) -> Result<Option<Reply>, ControlError> {
+    let stream = match cs_supervise::socket::connect(&state.control_socket()).await {
+        Ok(stream) => stream,
+        Err(error) if is_nobody(&error) => return Ok(None),
+        Err(error) => return Err(ControlError::Io(error)),
+    };
+    let (reader, mut writer) = stream.into_split();
+    let mut line = serde_json::to_vec(ask).map_err(|error| ControlError::Io(error.into()))?;
+    line.push(b'\n');
+    writer.write_all(&line).await.map_err(ControlError::Io)?;
+    let mut answer = String::new();
+    let mut reader = BufReader::new(reader.take(LINE_MAX_BYTES));
+    reader.read_line(&mut answer).await.map_err(ControlError::Io)?;
+    serde_json::from_str(&answer)
+        .map(Some)
+        .map_err(|_| ControlError::Answer(answer.trim().to_owned()))
+}
+
+fn is_nobody(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+    )
+}

@@ -1,0 +1,90 @@
+//! The daemon's side of the control socket.
+
+use std::io;
+
+use cs_model::CardId;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::client::Stopped;
+use super::wire::{Ask, LINE_MAX_BYTES, Reply};
+
+/// How many connections are served at once; more wait.
+const CONNECTIONS_MAX: usize = 64;
+
+/// A request for the daemon's loop.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Look at the record now.
+    Wake,
+    /// Close what still runs of a stopped card, and say so.
+    Stop {
+        /// The card.
+        card: CardId,
+        /// Where the answer goes.
+        reply: oneshot::Sender<Stopped>,
+    },
+}
+
+/// Serves connections until the receiver is gone. A broken connection is its peer's affair.
+pub(crate) async fn serve(listener: UnixListener, requests: mpsc::Sender<Request>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
+                Ok((stream, _)) => { connections.spawn(connection(stream, requests.clone())); }
+                Err(error) => tracing::warn!(%error, "cannot accept on the control socket"),
+            },
+            Some(ended) = connections.join_next() => {
+                if let Ok(Err(error)) = ended {
+                    tracing::debug!(%error, "a connection on the control socket broke");
+                }
+            }
+            () = requests.closed() => return,
+        }
+    }
+}
+
+async fn connection(stream: UnixStream, requests: mpsc::Sender<Request>) -> io::Result<()> {
+    if !cs_supervise::socket::peer_is_this_user(&stream)? {
+        return Ok(());
+    }
+    let (reader, mut writer) = stream.into_split();
+    let mut line = String::new();
+    BufReader::new(reader.take(LINE_MAX_BYTES))
+        .read_line(&mut line)
+        .await?;
+    let reply = match serde_json::from_str::<Ask>(&line) {
+        Err(error) => Reply::Refused {
+            why: error.to_string(),
+        },
+        Ok(Ask::Wake) => match requests.send(Request::Wake).await {
+            Ok(()) => Reply::Waking,
+            Err(_) => Reply::Refused {
+                why: "the daemon is leaving".to_owned(),
+            },
+        },
+        Ok(Ask::Stop { card }) => stop(card, &requests).await,
+    };
+    let mut line = serde_json::to_vec(&reply)?;
+    line.push(b'\n');
+    writer.write_all(&line).await
+}
+
+async fn stop(card: CardId, requests: &mpsc::Sender<Request>) -> Reply {
+    let (reply, answer) = oneshot::channel();
+    let sent = requests.send(Request::Stop { card, reply }).await;
+    let stopped = match sent {
+        Ok(()) => answer.await.ok(),
+        Err(_) => None,
+    };
+    match stopped {
+        Some(Stopped::Closed { executions }) => Reply::Closed { executions },
+        Some(Stopped::Incomplete { left }) => Reply::Incomplete { left },
+        Some(Stopped::NoDaemon) | None => Reply::Refused {
+            why: "the daemon is leaving".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,420 @@
+//! The daemon: one loop that owns what is in flight and makes passes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cs_fence::{Token, TokenHash};
+use cs_journal::{Deps as JournalDeps, Journal, LedgerError, LedgerOpened};
+use cs_model::{CardId, LandingId, RunId, Time};
+use cs_record::{Present, RecordError};
+use cs_supervise::BootId;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::task::{Id, JoinSet};
+
+use crate::admission::ClosedBecause;
+use crate::attempt::{Carried, Incomplete, StopLevel, Trouble, Work, carry};
+use crate::context::Context;
+use crate::control::{Stopped, serve};
+use crate::deps::Deps;
+use crate::landing::{LandingTrouble, LandingWork, land};
+use crate::report::chain;
+use crate::state::StateLock;
+
+mod claims;
+mod pass;
+mod stops;
+mod sweep;
+
+/// How long the daemon works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Until nothing is ready, running or landing.
+    Once,
+    /// Until it is told to leave.
+    Stay,
+}
+
+/// How a daemon came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing is ready, running or landing.
+    Idle {
+        /// When something becomes ready by itself, such as a retry.
+        next_due: Option<Time>,
+    },
+    /// Nothing runs, and new work may not start.
+    AdmissionClosed {
+        /// Why.
+        reasons: Vec<ClosedBecause>,
+    },
+    /// It was told to leave; agents go on in their shims.
+    Detached {
+        /// Which go on.
+        going_on: Vec<GoingOn>,
+    },
+}
+
+/// An agent that goes on without a daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoingOn {
+    /// Its run.
+    pub run: RunId,
+    /// Its card.
+    pub card: CardId,
+}
+
+/// Why a daemon cannot work.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The ledger cannot be used.
+    #[error("the ledger of this machine cannot be used")]
+    Ledger(#[source] LedgerError),
+    /// The record refuses, or does not answer.
+    #[error("a pass failed")]
+    Pass(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The control socket cannot be made.
+    #[error("the control socket cannot be made")]
+    Control(#[source] std::io::Error),
+    /// The boot id of this machine is not known.
+    #[error("this machine does not say in which boot it is")]
+    Boot(#[source] std::io::Error),
+    /// A run failed to be carried on, with `--once`.
+    #[error("{0} could not be carried on; see the lines above")]
+    Unfinished(String),
+}
+
+/// An attempt that a task carries.
+#[derive(Debug)]
+struct Flight {
+    card: CardId,
+    stop: watch::Sender<StopLevel>,
+    task: Id,
+}
+
+/// What a task brings back.
+#[derive(Debug)]
+enum Back {
+    Run(RunId, Result<Carried, Trouble>),
+    Landing(LandingId, Result<(), LandingTrouble>),
+}
+
+/// A command that waits for the end of a card's executions.
+#[derive(Debug)]
+struct Waiter {
+    card: CardId,
+    executions: u32,
+    reply: oneshot::Sender<Stopped>,
+}
+
+/// A daemon on one state directory.
+#[derive(Debug)]
+pub struct Daemon {
+    cx: Arc<Context>,
+    lock: StateLock,
+    daemon: TokenHash,
+    boot_id: String,
+    flights: BTreeMap<RunId, Flight>,
+    landings: BTreeMap<LandingId, Id>,
+    incomplete: BTreeMap<RunId, Incomplete>,
+    tasks: JoinSet<Back>,
+    waiters: Vec<Waiter>,
+    /// Runs that are over by the record, that the ledger does not know, and that were looked at.
+    left_alone: BTreeSet<RunId>,
+    /// Whether a card may have come to its end since the last sweep.
+    sweep_due: bool,
+    present_at: Option<tokio::time::Instant>,
+    next_due: Option<Time>,
+    closed: Vec<ClosedBecause>,
+    /// What could not be carried on, how often in a row, and until when it is left in peace.
+    trouble: Option<Strain>,
+}
+
+/// Trouble with carrying something on.
+#[derive(Debug)]
+struct Strain {
+    what: String,
+    in_row: u32,
+    until: tokio::time::Instant,
+}
+
+/// How often presence is renewed; it lasts 90 s.
+const PRESENT_EVERY: Duration = Duration::from_secs(30);
+/// After trouble with an attempt or a landing nothing is taken up again before this is over.
+const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
+/// With [`Mode::Once`] so much trouble in a row ends the daemon.
+const TROUBLE_MAX: u32 = 5;
+
+impl Daemon {
+    /// Opens the ledger of a state directory whose lock is held. Nothing is started yet.
+    ///
+    /// # Errors
+    /// [`DaemonError::Ledger`], [`DaemonError::Boot`].
+    pub fn open(deps: Deps, lock: StateLock) -> Result<Self, DaemonError> {
+        let state = lock.state().clone();
+        let journal_deps = JournalDeps {
+            record: Arc::new(crate::claims::WithBorders::new(
+                Arc::clone(&deps.record.claims),
+                deps.borders,
+            )),
+            ids: Arc::clone(&deps.ids),
+            clock: Arc::clone(&deps.clock),
+            machine: deps.machine.id,
+        };
+        let (journal, opening) = Journal::open(&state.ledger(), journal_deps).map_err(DaemonError::Ledger)?;
+        if let Some(aside) = &opening.set_aside {
+            deps.reporter.said(&format!(
+                "a part of the ledger could not be read and was set aside: {aside:?}"
+            ));
+        }
+        if opening.ledger == LedgerOpened::New {
+            tracing::info!("a new ledger");
+        }
+        let secret = Token::from_bytes(first_half(deps.ids.secret()));
+        let boot_id = BootId::current().map_err(DaemonError::Boot)?.as_str().to_owned();
+        Ok(Self {
+            cx: Arc::new(Context {
+                deps,
+                state,
+                journal,
+                wake: Notify::new(),
+            }),
+            lock,
+            daemon: secret.hash(),
+            boot_id,
+            flights: BTreeMap::new(),
+            landings: BTreeMap::new(),
+            incomplete: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            waiters: Vec::new(),
+            left_alone: BTreeSet::new(),
+            sweep_due: true,
+            present_at: None,
+            next_due: None,
+            closed: Vec::new(),
+            trouble: None,
+        })
+    }
+
+    /// Works until there is nothing to do or `leave` is ready. Agents outlive it.
+    ///
+    /// # Errors
+    /// [`DaemonError`]. With [`Mode::Stay`] a failed pass is said, and the next one comes after the fallback interval.
+    pub async fn run(
+        mut self,
+        mode: Mode,
+        leave: impl Future<Output = ()> + Send,
+    ) -> Result<Ended, DaemonError> {
+        let (requests, mut inbox) = mpsc::channel(64);
+        let socket = cs_supervise::socket::listen(&self.lock.state().control_socket())
+            .map_err(DaemonError::Control)?;
+        let mut server = JoinSet::new();
+        server.spawn(serve(socket, requests));
+        tokio::pin!(leave);
+        let ended = loop {
+            if let Err(error) = self.pass().await {
+                if mode == Mode::Once {
+                    break Err(error);
+                }
+                self.cx.said(&format!("poll_failed: {}", chain(&error)));
+            }
+            self.answer_waiters();
+            if mode == Mode::Once
+                && let Some(ended) = self.at_rest().await?
+            {
+                break Ok(ended);
+            }
+            let pause = self.pause();
+            tokio::select! {
+                biased;
+                () = &mut leave => break Ok(self.detached()),
+                Some(request) = inbox.recv() => self.take_request(request),
+                Some(back) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => self.take_back(back),
+                () = self.cx.wake.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        };
+        self.leave_record().await;
+        ended
+    }
+
+    /// How long nothing need be looked at when nothing happens.
+    fn pause(&self) -> Duration {
+        let mut pause = self.cx.deps.settings.fallback_interval;
+        if let Some(due) = self.next_due {
+            pause = pause.min(due.since(self.cx.deps.clock.now()).max(Duration::from_millis(10)));
+        }
+        if let Some(trouble) = self.trouble.as_ref().filter(|_| self.is_resting()) {
+            pause = pause.min(trouble.until.duration_since(tokio::time::Instant::now()));
+        }
+        pause
+    }
+
+    /// Says whether what could not be carried on is to be left in peace.
+    fn is_resting(&self) -> bool {
+        self.trouble
+            .as_ref()
+            .is_some_and(|trouble| trouble.until > tokio::time::Instant::now())
+    }
+
+    /// Carries work on in a task of its own. The attempt is in the map before this returns (CJ-23).
+    fn launch(&mut self, run: RunId, card: CardId, work: Work) {
+        let (stop, stopped) = watch::channel(StopLevel::No);
+        let cx = Arc::clone(&self.cx);
+        let handle = self
+            .tasks
+            .spawn(async move { Back::Run(run, carry(cx, work, stopped).await) });
+        self.flights.insert(
+            run,
+            Flight {
+                card,
+                stop,
+                task: handle.id(),
+            },
+        );
+    }
+
+    fn launch_landing(&mut self, landing: LandingId, work: LandingWork) {
+        let cx = Arc::clone(&self.cx);
+        let handle = self
+            .tasks
+            .spawn(async move { Back::Landing(landing, land(cx, work).await) });
+        self.landings.insert(landing, handle.id());
+    }
+
+    /// Takes back what a task brings. One that panicked is reported like one that failed; its work stays in the ledger.
+    fn take_back(&mut self, back: Result<(Id, Back), tokio::task::JoinError>) {
+        match back {
+            Ok((_, Back::Run(run, result))) => {
+                let flight = self.flights.remove(&run);
+                match result {
+                    Ok(Carried::Over) => self.trouble = None,
+                    Ok(Carried::Incomplete(incomplete)) => {
+                        self.incomplete.insert(run, incomplete);
+                    }
+                    Err(error) => {
+                        let card = flight
+                            .map_or_else(String::new, |flight| format!(" of card {}", flight.card.short()));
+                        self.troubled(format!("run {}{card}", run.short()), &error);
+                    }
+                }
+            }
+            Ok((_, Back::Landing(landing, result))) => {
+                self.landings.remove(&landing);
+                self.sweep_due = true;
+                match result {
+                    Ok(()) => self.trouble = None,
+                    Err(error) => self.troubled(format!("landing {}", landing.short()), &error),
+                }
+            }
+            Err(error) => {
+                let task = error.id();
+                self.flights.retain(|_, flight| flight.task != task);
+                self.landings.retain(|_, landing| *landing != task);
+                self.troubled("a task".to_owned(), &error);
+            }
+        }
+    }
+
+    fn troubled(&mut self, what: String, error: &(dyn std::error::Error + 'static)) {
+        tracing::error!(error, "{what} could not be carried on");
+        self.cx.said(&format!(
+            "{what} could not be carried on now, it is tried again: {}",
+            chain(error)
+        ));
+        let in_row = self.trouble.as_ref().map_or(1, |trouble| trouble.in_row + 1);
+        self.trouble = Some(Strain {
+            what,
+            in_row,
+            until: tokio::time::Instant::now() + TROUBLE_PAUSE,
+        });
+    }
+
+    /// Says whether nothing is left to do.
+    async fn at_rest(&mut self) -> Result<Option<Ended>, DaemonError> {
+        if !self.flights.is_empty() || !self.landings.is_empty() {
+            return Ok(None);
+        }
+        match &self.trouble {
+            Some(trouble) if trouble.in_row >= TROUBLE_MAX => {
+                return Err(DaemonError::Unfinished(trouble.what.clone()));
+            }
+            Some(_) => return Ok(None),
+            None => {}
+        }
+        if let Some((run, _)) = self.incomplete.first_key_value() {
+            return Err(DaemonError::Unfinished(format!("run {}", run.short())));
+        }
+        if !self.closed.is_empty() {
+            return Ok(Some(Ended::AdmissionClosed {
+                reasons: self.closed.clone(),
+            }));
+        }
+        let peeked = self
+            .peek()
+            .await
+            .map_err(|error| DaemonError::Pass(Box::new(error)))?;
+        let busy = peeked.turns || peeked.rearms || peeked.resumes || peeked.landings;
+        Ok((!busy).then_some(Ended::Idle {
+            next_due: peeked.next_due,
+        }))
+    }
+
+    fn detached(&self) -> Ended {
+        let going_on = self
+            .flights
+            .iter()
+            .map(|(run, flight)| GoingOn {
+                run: *run,
+                card: flight.card,
+            })
+            .collect();
+        Ended::Detached { going_on }
+    }
+
+    /// Says on the record that the daemon is there, when that is due.
+    async fn be_present(&mut self) -> Result<(), RecordError> {
+        let now = tokio::time::Instant::now();
+        if self
+            .present_at
+            .is_some_and(|at| now.duration_since(at) < PRESENT_EVERY)
+        {
+            return Ok(());
+        }
+        let machine = &self.cx.deps.machine;
+        let present = Present {
+            machine: machine.id,
+            name: machine.name.clone(),
+            person: machine.person.clone(),
+            boot_id: self.boot_id.clone(),
+            daemon: self.daemon,
+            codebases: self.cx.deps.checkouts.codebases(),
+        };
+        self.cx.deps.record.machines.present(&present).await?;
+        self.present_at = Some(now);
+        Ok(())
+    }
+
+    async fn leave_record(&self) {
+        let left = self
+            .cx
+            .deps
+            .record
+            .machines
+            .leave(self.cx.deps.machine.id, self.daemon)
+            .await;
+        if let Err(error) = left {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the record was not told that the daemon leaves"
+            );
+        }
+    }
+}
+
+fn first_half(bytes: [u8; 32]) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&bytes[..16]);
+    half
+}

@@ -1,0 +1,121 @@
+//! Taking work: a claim for each kind that the record has, as much as there are free slots.
+
+use cs_journal::{Action, Want};
+use cs_record::Peeked;
+use cs_supervise::ExecutionDir;
+
+use super::Daemon;
+use crate::attempt::{AttemptFile, Trouble, Work};
+use crate::borders::Border;
+use crate::landing::LandingWork;
+
+/// How many landings are taken at once. Those of one base come one after the other all the same.
+const LANDINGS_AT_ONCE: u32 = 4;
+
+impl Daemon {
+    /// Takes what the record has: resumes, turns, re-arms, landings. Turns come before re-arms, which then see the fresh run
+    /// and leave that card alone (TL-10).
+    pub(super) async fn take_work(&mut self, peeked: &Peeked) -> Result<(), Trouble> {
+        for (there, action) in [
+            (peeked.resumes, Action::TakeResumes),
+            (peeked.turns, Action::TakeTurns),
+            (peeked.rearms, Action::TakeRearms),
+        ] {
+            let limit = self.free_slots();
+            if there && limit > 0 {
+                self.take_runs(action, limit).await?;
+            }
+        }
+        let limit = LANDINGS_AT_ONCE.saturating_sub(u32::try_from(self.landings.len()).unwrap_or(u32::MAX));
+        if peeked.landings && limit > 0 {
+            self.take_landings(limit).await?;
+        }
+        Ok(())
+    }
+
+    fn free_slots(&self) -> u32 {
+        let taken = self.flights.len() + self.incomplete.len();
+        self.cx
+            .deps
+            .settings
+            .slots
+            .saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX))
+    }
+
+    async fn take_runs(&mut self, action: Action, limit: u32) -> Result<(), Trouble> {
+        let want = Want {
+            action,
+            limit,
+            agents: self.agents(),
+        };
+        let journal = self.cx.journal.clone();
+        let mut window = journal.claim(&want).await?;
+        self.cx.deps.borders.reach(Border::P5);
+        for claimed in window.adopt_all() {
+            let (run, card) = (claimed.row().run, claimed.row().card);
+            // A run in flight here cannot be claimed; should it be, dropping the claim gives it to the next pass.
+            if !self.flights.contains_key(&run) {
+                self.launch(run, card, Work::Claimed(claimed));
+            }
+        }
+        window.finish();
+        Ok(())
+    }
+
+    async fn take_landings(&mut self, limit: u32) -> Result<(), Trouble> {
+        let want = Want {
+            action: Action::TakeLandings,
+            limit,
+            agents: Vec::new(),
+        };
+        let journal = self.cx.journal.clone();
+        let mut window = journal.claim(&want).await?;
+        for claimed in window.adopt_all_landings() {
+            self.launch_landing(claimed.row().landing, LandingWork::Claimed(claimed));
+        }
+        window.finish();
+        Ok(())
+    }
+
+    /// Takes into a new ledger what the record holds for running here (RC-4). The token of an attempt is beside its
+    /// execution; a run without one never got that far, and only its person can say that nothing of it runs.
+    pub(super) async fn import(&mut self) -> Result<(), Trouble> {
+        if !self.cx.journal.import_needed() {
+            return Ok(());
+        }
+        for held in self
+            .cx
+            .deps
+            .record
+            .reads
+            .running_runs(self.cx.deps.machine.id)
+            .await?
+        {
+            let names = self.cx.state.executions_of(held.run, held.epoch);
+            let names = names.map_err(|source| Trouble::Local {
+                what: "the executions cannot be listed",
+                source,
+            })?;
+            let last = names
+                .last()
+                .map(|name| (name, ExecutionDir::at(self.cx.state.execution(name))));
+            let Some((name, file)) = last.and_then(|(name, dir)| Some((name, AttemptFile::read(&dir)?)))
+            else {
+                self.cx.said(&format!(
+                    "run {} of card {} is running by the record, and nothing of it is here: `cs-panel stop {}` ends it",
+                    held.run.short(),
+                    held.card.short(),
+                    held.card.short()
+                ));
+                continue;
+            };
+            if let Some(claimed) = self.cx.journal.import(&file.row, &file.attempt)? {
+                // What the shim says decides: it is adopted when it runs, and given back when it never did.
+                drop(claimed.prepare(name)?.registered("null")?);
+            }
+        }
+        self.cx.journal.import_complete()?;
+        self.cx.wake.notify_one();
+        Ok(())
+    }
+}

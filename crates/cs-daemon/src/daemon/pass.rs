@@ -1,0 +1,144 @@
+//! One pass: the steps of `behaviour.md` 6.2, in their order.
+//!
+//! A pass never waits for a start: it puts the attempt in flight and goes on.
+
+use cs_journal::Recovered;
+use cs_record::{Peeked, RecordError};
+
+use super::{Daemon, DaemonError};
+use crate::admission::Admission;
+use crate::attempt::{ToTell, Trouble, Work, tell};
+use crate::borders::Border;
+use crate::landing::{LandingTrouble, LandingWork, settle_landing};
+
+/// Why a pass did not come to its end.
+#[derive(Debug, thiserror::Error)]
+enum PassTrouble {
+    #[error("presence")]
+    Presence(#[source] RecordError),
+    #[error("reconcile")]
+    Reconcile(#[source] Trouble),
+    #[error("reconcile a landing")]
+    ReconcileLanding(#[source] LandingTrouble),
+    #[error("close what was stopped")]
+    Stops(#[source] Trouble),
+    #[error("take work")]
+    Take(#[source] Trouble),
+    #[error("look at the record")]
+    Look(#[source] RecordError),
+}
+
+impl Daemon {
+    /// Makes one pass.
+    pub(super) async fn pass(&mut self) -> Result<(), DaemonError> {
+        self.steps()
+            .await
+            .map_err(|error| DaemonError::Pass(Box::new(error)))
+    }
+
+    async fn steps(&mut self) -> Result<(), PassTrouble> {
+        self.be_present().await.map_err(PassTrouble::Presence)?;
+        let found = self.reconcile().await?;
+        self.close_stopped().await.map_err(PassTrouble::Stops)?;
+        self.carry_on(found);
+        let admission = self.cx.admission(false).await.map_err(PassTrouble::Look)?;
+        self.closed = match admission {
+            Admission::Open => Vec::new(),
+            Admission::Closed(reasons) => reasons,
+        };
+        let peeked = self.peek().await.map_err(PassTrouble::Look)?;
+        self.next_due = peeked.next_due;
+        if self.closed.is_empty() {
+            self.sweep_trees().await;
+            self.cx.deps.borders.reach(Border::P1);
+            self.take_work(&peeked).await.map_err(PassTrouble::Take)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the record what it may not know and asks it what we do not know, in the order of RC-1. Gives back what is to be
+    /// carried on.
+    async fn reconcile(&mut self) -> Result<Recovered, PassTrouble> {
+        let mut found = if self.is_resting() {
+            Recovered::default()
+        } else {
+            self.cx.journal.recover()
+        };
+        let outcomes = std::mem::take(&mut found.settling)
+            .into_iter()
+            .map(ToTell::Outcome);
+        let closes = std::mem::take(&mut found.acknowledged)
+            .into_iter()
+            .map(ToTell::Close);
+        let failed = std::mem::take(&mut found.failed).into_iter().map(ToTell::Failed);
+        let receipts: Vec<_> = std::mem::take(&mut found.receipts);
+        for what in outcomes.chain(closes).chain(failed) {
+            tell(&self.cx, what).await.map_err(PassTrouble::Reconcile)?;
+        }
+        for done in std::mem::take(&mut found.landings_done) {
+            settle_landing(&self.cx, done)
+                .await
+                .map_err(PassTrouble::ReconcileLanding)?;
+        }
+        let pending = self.cx.journal.reconcile_pending().await;
+        if pending.map_err(|error| PassTrouble::Reconcile(error.into()))? > 0 {
+            let taken = self.cx.journal.recover();
+            found.claimed.extend(taken.claimed);
+            found.landings_claimed.extend(taken.landings_claimed);
+        }
+        self.import().await.map_err(PassTrouble::Reconcile)?;
+        for receipt in receipts {
+            tell(&self.cx, ToTell::Interrupted(receipt))
+                .await
+                .map_err(PassTrouble::Reconcile)?;
+        }
+        Ok(found)
+    }
+
+    /// Puts in flight what a former process left, or what this one could not carry on before.
+    fn carry_on(&mut self, found: Recovered) {
+        let claimed = found
+            .claimed
+            .into_iter()
+            .map(|one| (one.row().run, one.row().card, Work::Claimed(one)));
+        let prepared = found
+            .prepared
+            .into_iter()
+            .map(|one| (one.row().run, one.row().card, Work::Prepared(one)));
+        let registered = found
+            .registered
+            .into_iter()
+            .map(|one| (one.row().run, one.row().card, Work::Registered(one)));
+        let started = found
+            .started
+            .into_iter()
+            .map(|one| (one.row().run, one.row().card, Work::Started(one)));
+        for (run, card, work) in started.chain(registered).chain(prepared).chain(claimed) {
+            // One that is in flight goes first; the other comes again when it is over.
+            if !self.flights.contains_key(&run) {
+                self.launch(run, card, work);
+            }
+        }
+        for one in found.landings_working {
+            self.launch_landing(one.row().landing, LandingWork::Working(one));
+        }
+        for one in found.landings_claimed {
+            self.launch_landing(one.row().landing, LandingWork::Claimed(one));
+        }
+    }
+
+    /// Asks in one read for which steps the record has anything.
+    pub(super) async fn peek(&self) -> Result<Peeked, RecordError> {
+        self.cx
+            .deps
+            .record
+            .reads
+            .peek(self.cx.deps.machine.id, &self.agents())
+            .await
+    }
+
+    /// The routes that this machine can drive.
+    pub(super) fn agents(&self) -> Vec<String> {
+        self.cx.deps.agents.keys().cloned().collect()
+    }
+}

@@ -1,0 +1,74 @@
+//! The sweep of trees whose cards are over.
+
+use cs_record::{Card, CardFilter, CardSummary, RecordError};
+use cs_settle::{DiskSpace, TreeFacts, TreeFate, tree_fate};
+
+use super::Daemon;
+use crate::report::chain;
+use crate::trees::{TreeError, tree_spec};
+
+/// Why a tree was not swept.
+#[derive(Debug, thiserror::Error)]
+enum SweepTrouble {
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+}
+
+impl Daemon {
+    /// Puts the trees of cards that are over into the trash, once everything in them is saved. It looks at the start and after
+    /// each landing, and runs within the pass, so that nothing can be started in a tree while it goes.
+    pub(super) async fn sweep_trees(&mut self) {
+        if !std::mem::take(&mut self.sweep_due) {
+            return;
+        }
+        let cards = match self.cx.deps.record.cards.cards(CardFilter::All).await {
+            Ok(cards) => cards,
+            Err(error) => return self.say_not_swept(&error),
+        };
+        for summary in cards.into_iter().filter(|summary| self.may_be_swept(summary)) {
+            if let Err(error) = self.sweep_tree(&summary.card).await {
+                self.say_not_swept(&error);
+            }
+        }
+    }
+
+    fn may_be_swept(&self, summary: &CardSummary) -> bool {
+        let card = &summary.card;
+        let here = card.machine == Some(self.cx.deps.machine.id);
+        let in_flight = card.owner.is_some_and(|owner| self.cx.journal.holds_run(owner));
+        here && !in_flight && summary.live.is_none() && summary.landing.is_none()
+    }
+
+    async fn sweep_tree(&self, card: &Card) -> Result<(), SweepTrouble> {
+        let (Some(owner), Some(spec)) = (card.owner, tree_spec(card).map_err(TreeError::from)?) else {
+            return Ok(());
+        };
+        let Some(tree) = self.cx.deps.worktrees.find_tree(&spec).map_err(TreeError::from)? else {
+            return Ok(());
+        };
+        let detail = self.cx.deps.record.cards.card(card.id).await?;
+        let Some(run) = detail.runs.iter().find(|run| run.id == owner) else {
+            return Ok(());
+        };
+        let facts = TreeFacts {
+            kind: run.kind,
+            run: run.state,
+            card: detail.card.state,
+            space: DiskSpace::Enough,
+        };
+        match tree_fate(&facts) {
+            TreeFate::SalvageThenTrash => Ok(self.cx.retire_tree(card, &tree, run.id, run.epoch).await?),
+            TreeFate::Keep | TreeFate::SalvageThenKeep => Ok(()),
+        }
+    }
+
+    fn say_not_swept(&self, error: &(dyn std::error::Error + 'static)) {
+        tracing::warn!(error, "a tree of a finished card was not swept");
+        self.cx.said(&format!(
+            "a tree of a finished card stays for now: {}",
+            chain(error)
+        ));
+    }
+}

@@ -1,0 +1,121 @@
+//! Everything that the daemon is given: the record, the machine, the means and the settings.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cs_fence::AttemptRecord;
+use cs_harness::AgentConfig;
+use cs_journal::ClaimRecord;
+use cs_model::{Clock, CodebaseId, IdSource, MachineId, Person};
+use cs_record::{CardReads, DaemonReads, LandingRecord, Machines};
+use cs_settle::SettlementRecord;
+use cs_supervise::ShimProgram;
+use cs_worktree::Worktrees;
+
+use crate::borders::Borders;
+
+/// The ports of the record that a daemon uses. One store usually stands behind all of them.
+#[derive(Debug, Clone)]
+pub struct RecordPorts {
+    /// Takes work.
+    pub claims: Arc<dyn ClaimRecord>,
+    /// Keeps the facts of attempts.
+    pub attempts: Arc<dyn AttemptRecord>,
+    /// Takes outcomes.
+    pub settlements: Arc<dyn SettlementRecord>,
+    /// Takes the results of landings.
+    pub landings: Arc<dyn LandingRecord>,
+    /// Says what work is about.
+    pub reads: Arc<dyn DaemonReads>,
+    /// Shows cards.
+    pub cards: Arc<dyn CardReads>,
+    /// Keeps presence and pauses.
+    pub machines: Arc<dyn Machines>,
+}
+
+/// Who this machine is.
+#[derive(Debug, Clone)]
+pub struct MachineIdentity {
+    /// Its id, made once in its state directory.
+    pub id: MachineId,
+    /// What people call it.
+    pub name: String,
+    /// Whose it is.
+    pub person: Person,
+}
+
+/// Where operator output goes. Lines hold no secret and no text of an agent.
+pub trait Reporter: fmt::Debug + Send + Sync {
+    /// Prints a fact of progress.
+    fn out(&self, line: &str);
+    /// Prints something that the operator should notice.
+    fn said(&self, line: &str);
+}
+
+/// What can be chosen.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How many runs at most are live at once on this machine.
+    pub slots: u32,
+    /// How long an agent may stay after it has asked or offered, before its tree is closed and the question kept.
+    pub grace_after_ask: Duration,
+    /// How long each step of a stop may take before the next one.
+    pub stop_grace: Duration,
+    /// How often the record is looked at when nothing wakes the daemon.
+    pub fallback_interval: Duration,
+    /// Below this many free bytes in the state directory no new work starts.
+    pub min_free_bytes: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            slots: 2,
+            grace_after_ask: Duration::from_secs(5),
+            stop_grace: Duration::from_secs(5),
+            fallback_interval: Duration::from_secs(2),
+            min_free_bytes: 64 * 1024 * 1024,
+        }
+    }
+}
+
+/// Everything that a daemon is given.
+#[derive(Debug, Clone)]
+pub struct Deps {
+    /// The record.
+    pub record: RecordPorts,
+    /// This machine.
+    pub machine: MachineIdentity,
+    /// The agents that this machine can drive, by name.
+    pub agents: BTreeMap<String, AgentConfig>,
+    /// Where this machine's checkouts of codebases are.
+    pub checkouts: Arc<dyn Checkouts>,
+    /// Git stores, trees and landings.
+    pub worktrees: Arc<Worktrees>,
+    /// The program that holds executions.
+    pub shim: Arc<ShimProgram>,
+    /// The environment that agents get: an allow-list, nothing is inherited beside it.
+    pub agent_env: Vec<(OsString, OsString)>,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Ids and secrets.
+    pub ids: Arc<dyn IdSource>,
+    /// Operator output.
+    pub reporter: Arc<dyn Reporter>,
+    /// What can be chosen.
+    pub settings: Settings,
+    /// Where a test may end the process; [`Borders::none`] otherwise.
+    pub borders: Borders,
+}
+
+/// Where this machine's checkouts of codebases are. It is asked anew each time, since commands add to it.
+pub trait Checkouts: fmt::Debug + Send + Sync {
+    /// Returns the checkout of a codebase, if this machine has one.
+    fn checkout(&self, codebase: CodebaseId) -> Option<PathBuf>;
+    /// Lists the codebases that this machine has.
+    fn codebases(&self) -> Vec<CodebaseId>;
+}

@@ -1,0 +1,390 @@
+//! A landing: the merge of a card's accepted work into its base, as a job of the daemon.
+//!
+//! Its steps are in the ledger. The merge is made in the store, where nothing points at it; the move of the base is written
+//! down before it is made; a daemon that finds a written move without a result asks git what became of it.
+
+use std::sync::Arc;
+
+use cs_fence::LandingAttempt;
+use cs_journal::{LandingClaimed, LandingDone, LandingWorking, NotDurable};
+use cs_record::{FencedLanding, LandingResult};
+use cs_worktree::{
+    Identity, LandingPlan, LandingSpec, Move, MoveOutcome, MoveRecovery, Refusal, RepoPath, Tree,
+    WorktreeError,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::attempt::Trouble;
+use crate::borders::Border;
+use crate::context::Context;
+use crate::trees::{CardTree, TreeError, landing_key, run_key};
+
+/// How often a base may move under a landing before it is refused.
+const REPLANS_MAX: usize = 5;
+
+/// A landing in the stage in which it was found.
+#[derive(Debug)]
+pub(crate) enum LandingWork {
+    /// Taken, nothing was done.
+    Claimed(LandingClaimed),
+    /// Steps were made.
+    Working(LandingWorking),
+}
+
+/// A step, as the ledger keeps it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+enum Step {
+    /// This move is about to be made.
+    Move {
+        /// The move.
+        plan: Box<Move>,
+    },
+    /// The last move was not made: its base had moved.
+    Replan,
+}
+
+/// A result, as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+enum ResultRow {
+    /// The base holds the work.
+    Landed {
+        /// The commit.
+        commit: String,
+        /// For people.
+        report: String,
+    },
+    /// It goes back to the agent.
+    Conflict {
+        /// For the agent.
+        report: String,
+    },
+    /// It cannot be done as things are.
+    Refused {
+        /// For people.
+        report: String,
+    },
+}
+
+impl From<ResultRow> for LandingResult {
+    fn from(row: ResultRow) -> Self {
+        match row {
+            ResultRow::Landed { commit, report } => Self::Landed { commit, report },
+            ResultRow::Conflict { report } => Self::Conflict { report },
+            ResultRow::Refused { report } => Self::Refused { report },
+        }
+    }
+}
+
+/// Why a landing could not be carried on now.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LandingTrouble {
+    #[error(transparent)]
+    Common(#[from] Trouble),
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error("a git process still works in the working tree of the base")]
+    Busy,
+}
+
+impl From<WorktreeError> for LandingTrouble {
+    fn from(error: WorktreeError) -> Self {
+        Self::Tree(error.into())
+    }
+}
+
+impl From<cs_record::RecordError> for LandingTrouble {
+    fn from(error: cs_record::RecordError) -> Self {
+        Self::Common(error.into())
+    }
+}
+
+impl From<serde_json::Error> for LandingTrouble {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Common(error.into())
+    }
+}
+
+impl<S: std::fmt::Debug> From<NotDurable<S>> for LandingTrouble {
+    fn from(refused: NotDurable<S>) -> Self {
+        Self::Common(refused.into())
+    }
+}
+
+/// Carries a landing to its end.
+pub(crate) async fn land(cx: Arc<Context>, work: LandingWork) -> Result<(), LandingTrouble> {
+    let done = match work {
+        LandingWork::Claimed(claimed) => {
+            cx.deps.borders.reach(Border::L1);
+            from_the_claim(&cx, claimed).await?
+        }
+        LandingWork::Working(working) => go_on(&cx, working).await?,
+    };
+    cx.deps.borders.reach(Border::L5);
+    settle_landing(&cx, done).await
+}
+
+/// What a landing is about.
+#[derive(Debug)]
+struct Job {
+    found: CardTree,
+    spec: LandingSpec,
+}
+
+/// What to do next.
+#[derive(Debug)]
+enum Next {
+    /// It is over.
+    Result(ResultRow),
+    /// Make this move.
+    Move(Box<Move>),
+}
+
+async fn from_the_claim(cx: &Context, claimed: LandingClaimed) -> Result<LandingDone, LandingTrouble> {
+    let attempt = claimed.attempt();
+    match plan(cx, attempt).await? {
+        Next::Result(result) => Ok(claimed.result(&serde_json::to_string(&result)?)?),
+        Next::Move(plan) => {
+            cx.deps.borders.reach(Border::L2);
+            let working = claimed.step(&step(&plan)?)?;
+            execute(cx, working, *plan).await
+        }
+    }
+}
+
+fn step(plan: &Move) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&Step::Move {
+        plan: Box::new(plan.clone()),
+    })
+}
+
+/// Takes up a landing whose daemon died: the last written move tells what to ask git.
+async fn go_on(cx: &Context, working: LandingWorking) -> Result<LandingDone, LandingTrouble> {
+    let last = working
+        .steps()
+        .last()
+        .map(|step| serde_json::from_str::<Step>(step))
+        .transpose()?;
+    let Some(Step::Move { plan }) = last else {
+        return again(cx, working).await;
+    };
+    match cx.deps.worktrees.recover_move(&plan).await? {
+        MoveRecovery::Done => Ok(working.result(&serde_json::to_string(&landed(&plan))?)?),
+        MoveRecovery::NotMoved | MoveRecovery::RolledBack => {
+            let working = working.step(&serde_json::to_string(&Step::Replan)?)?;
+            again(cx, working).await
+        }
+        MoveRecovery::Busy => Err(LandingTrouble::Busy),
+        MoveRecovery::ForeignEdits { files } => {
+            let report = format!(
+                "The landing was cut short, and these files were edited since: {}. They were left as they are: bring them \
+                 in order, then accept the landing again.",
+                list(&files)
+            );
+            Ok(working.result(&serde_json::to_string(&ResultRow::Refused { report })?)?)
+        }
+    }
+}
+
+/// Plans anew on the base as it is now.
+async fn again(cx: &Context, working: LandingWorking) -> Result<LandingDone, LandingTrouble> {
+    match plan(cx, working.attempt()).await? {
+        Next::Result(result) => Ok(working.result(&serde_json::to_string(&result)?)?),
+        Next::Move(plan) => {
+            let working = working.step(&step(&plan)?)?;
+            execute(cx, working, *plan).await
+        }
+    }
+}
+
+/// Moves the base. When it had moved meanwhile, everything begins again, a bounded number of times.
+async fn execute(
+    cx: &Context,
+    mut working: LandingWorking,
+    mut planned: Move,
+) -> Result<LandingDone, LandingTrouble> {
+    for _ in 0..REPLANS_MAX {
+        cx.deps.borders.reach(Border::L3);
+        let outcome = cx.deps.worktrees.execute_move(&planned).await?;
+        cx.deps.borders.reach(Border::L4);
+        let result = match outcome {
+            MoveOutcome::Moved => landed(&planned),
+            MoveOutcome::Refused(refusal) => refused(&refusal),
+            MoveOutcome::BaseMoved => {
+                working = working.step(&serde_json::to_string(&Step::Replan)?)?;
+                match plan(cx, working.attempt()).await? {
+                    Next::Result(result) => result,
+                    Next::Move(next) => {
+                        planned = *next;
+                        working = working.step(&step(&planned)?)?;
+                        continue;
+                    }
+                }
+            }
+        };
+        return Ok(working.result(&serde_json::to_string(&result)?)?);
+    }
+    let report = format!(
+        "The branch {} moved {REPLANS_MAX} times while the landing was under way: accept it again when it is quiet.",
+        planned.base_branch.as_str()
+    );
+    Ok(working.result(&serde_json::to_string(&ResultRow::Refused { report })?)?)
+}
+
+/// Says what a landing comes to on the base as it is now.
+async fn plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
+    let job = match job(cx, attempt).await? {
+        Ok(job) => job,
+        Err(result) => return Ok(Next::Result(result)),
+    };
+    let planned = cx
+        .deps
+        .worktrees
+        .plan_landing(&job.found.repository, &job.spec)
+        .await?;
+    let base = job.spec.tree.base_branch.as_str();
+    Ok(match planned {
+        LandingPlan::Ready(plan) => Next::Move(Box::new(plan)),
+        LandingPlan::AlreadyLanded { commit } => Next::Result(ResultRow::Landed {
+            report: format!(
+                "{base} already holds the work of this card, by commit {}.",
+                commit.short()
+            ),
+            commit: commit.as_str().to_owned(),
+        }),
+        LandingPlan::NothingToLand => Next::Result(ResultRow::Refused {
+            report: "The card has no commit of its own: there is nothing to land.".to_owned(),
+        }),
+        LandingPlan::Conflict { files, messages } => Next::Result(conflict(base, &files, &messages)),
+        LandingPlan::Refused(refusal) => Next::Result(refused(&refusal)),
+    })
+}
+
+/// Reads what is to land, and makes sure that the store holds all of it. `Err`: it cannot land as things are.
+async fn job(cx: &Context, attempt: LandingAttempt) -> Result<Result<Job, ResultRow>, LandingTrouble> {
+    let brief = cx.deps.record.reads.landing_brief(attempt.landing).await?;
+    let Some(found) = cx.card_tree(&brief.card).await? else {
+        let report = "The card has no codebase: there is nothing to land.".to_owned();
+        return Ok(Err(ResultRow::Refused { report }));
+    };
+    let worktrees = &cx.deps.worktrees;
+    let mut head = worktrees.card_head(&found.spec).await?;
+    if let Some(tree) = worktrees.find_tree(&found.spec)? {
+        if let Some(report) = uncommitted(cx, &tree).await? {
+            return Ok(Err(ResultRow::Refused { report }));
+        }
+        let key = run_key(
+            cs_model::RunId::from_uuid(attempt.landing.as_uuid()),
+            attempt.epoch,
+        )
+        .map_err(TreeError::from)?;
+        head = Some(worktrees.collect(&found.repository, &tree, &key).await?.tip);
+    }
+    let Some(head) = head else {
+        let report = "The card was never worked on: there is nothing to land.".to_owned();
+        return Ok(Err(ResultRow::Refused { report }));
+    };
+    let message = brief
+        .landing
+        .message
+        .clone()
+        .unwrap_or_else(|| brief.card.title.clone());
+    let author = Identity {
+        name: brief.landing.accepted_by.as_str().to_owned(),
+        email: worktrees.git().identity().email.clone(),
+    };
+    let landing = landing_key(attempt.landing).map_err(TreeError::from)?;
+    let spec = LandingSpec {
+        landing,
+        tree: found.spec.clone(),
+        head,
+        message,
+        author,
+    };
+    Ok(Ok(Job { found, spec }))
+}
+
+/// Says which files of the tree are not committed; only commits land.
+async fn uncommitted(cx: &Context, tree: &Tree) -> Result<Option<String>, LandingTrouble> {
+    let status = cx.deps.worktrees.status(tree).await?;
+    if status.entries.is_empty() {
+        return Ok(None);
+    }
+    let files: Vec<RepoPath> = status.entries.into_iter().map(|entry| entry.path).collect();
+    Ok(Some(format!(
+        "These files of the card's tree are not committed, and only commits land: {}. Send a message that asks the agent \
+         to commit or remove them.",
+        list(&files)
+    )))
+}
+
+fn landed(plan: &Move) -> ResultRow {
+    ResultRow::Landed {
+        commit: plan.new.as_str().to_owned(),
+        report: format!("Landed on {} as {}.", plan.base_branch.as_str(), plan.new.short()),
+    }
+}
+
+fn refused(refusal: &Refusal) -> ResultRow {
+    ResultRow::Refused {
+        report: format!("Not landed: {refusal}. Then accept it again."),
+    }
+}
+
+fn conflict(base: &str, files: &[RepoPath], messages: &[String]) -> ResultRow {
+    let mut report = format!("Your work conflicts with {base} and was not landed.");
+    if !files.is_empty() {
+        report.push_str(&format!(" Files in conflict: {}.", list(files)));
+    }
+    for message in messages.iter().take(20) {
+        report.push_str(&format!("\n{}", message.trim_end()));
+    }
+    report.push_str(&format!(
+        "\nRun `git fetch origin`, merge origin/{base} into your branch, resolve the conflicts, commit, and offer to land again."
+    ));
+    ResultRow::Conflict { report }
+}
+
+fn list(files: &[RepoPath]) -> String {
+    const SHOWN: usize = 20;
+    let shown: Vec<String> = files.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = files.len().saturating_sub(SHOWN);
+    if more > 0 {
+        format!("{} and {more} more", shown.join(", "))
+    } else {
+        shown.join(", ")
+    }
+}
+
+/// Tells the record the result of a landing, under its fence, and acknowledges it. Repeating it is harmless.
+pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<(), LandingTrouble> {
+    let result: ResultRow = serde_json::from_str(done.result())?;
+    let card = done.row().card;
+    let (word, report) = match &result {
+        ResultRow::Landed { report, .. } => ("landed", report.clone()),
+        ResultRow::Conflict { report } => ("conflict", report.clone()),
+        ResultRow::Refused { report } => ("refused", report.clone()),
+    };
+    let settled = cx
+        .deps
+        .record
+        .landings
+        .settle_landing(&done.attempt(), &result.into())
+        .await?;
+    cx.deps.borders.reach(Border::L6);
+    match settled {
+        FencedLanding::Applied => cx.out(&format!("{word} card {}: {}", card.short(), first_line(&report))),
+        FencedLanding::Stale { .. } => cx.said(&format!(
+            "the result of a landing of card {} was not taken",
+            card.short()
+        )),
+    }
+    done.acknowledged()?;
+    cx.wake.notify_one();
+    Ok(())
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

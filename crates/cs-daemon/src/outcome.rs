@@ -1,0 +1,196 @@
+//! The durable outcome of an attempt: what the ledger keeps from the end of the agent to the acknowledgement.
+//!
+//! It is written before the record is told (ST-2) and holds everything that a replay needs (ST-11).
+
+use cs_fence::ProcessFact;
+use cs_harness::{Outcome, ProcessEnd, Seen, TaskEnd, UsageTotals};
+use cs_model::{AskId, FailureClass};
+use cs_settle::{Answer, GiveUp, NewAsk, Offer, Usage};
+use cs_supervise::AgentExit;
+use serde::{Deserialize, Serialize};
+
+/// The outcome of an attempt, as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AttemptOutcome {
+    /// What came of the task.
+    pub(crate) task: Task,
+    /// What the attempt used up.
+    pub(crate) usage: UsageRow,
+    /// The process that carried it, which is proven gone.
+    pub(crate) process: Option<ProcessFact>,
+}
+
+/// What came of the task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "task", rename_all = "snake_case")]
+pub(crate) enum Task {
+    /// The agent answered.
+    Answered {
+        /// Its words; empty says nothing.
+        text: String,
+    },
+    /// The agent asked, and waits.
+    Asked {
+        /// The id of the question, made once.
+        ask: AskId,
+        /// The question.
+        question: String,
+        /// Answers to choose from.
+        choices: Vec<String>,
+    },
+    /// The agent offered its work for landing.
+    Offered {
+        /// The id of the offer, made once.
+        ask: AskId,
+        /// What was done.
+        summary: String,
+        /// The message of the merge.
+        message: Option<String>,
+        /// Its words beside the offer.
+        text: Option<String>,
+    },
+    /// The attempt failed.
+    Failed {
+        /// The class that decides about another try.
+        class: FailureClass,
+        /// The reason for people.
+        reason: String,
+    },
+}
+
+/// What an attempt used up, as the ledger keeps it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UsageRow {
+    turns: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cost_microusd: u64,
+}
+
+impl From<UsageTotals> for UsageRow {
+    fn from(totals: UsageTotals) -> Self {
+        Self {
+            turns: totals.turns.unwrap_or(0),
+            input_tokens: totals.input_tokens.unwrap_or(0),
+            output_tokens: totals.output_tokens.unwrap_or(0),
+            cost_microusd: totals.cost_micro_usd.unwrap_or(0),
+        }
+    }
+}
+
+impl From<UsageRow> for Usage {
+    fn from(row: UsageRow) -> Self {
+        Self {
+            turns: row.turns,
+            input_tokens: row.input_tokens,
+            output_tokens: row.output_tokens,
+            cost_microusd: row.cost_microusd,
+        }
+    }
+}
+
+/// How an outcome is told to the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Telling {
+    /// As an answer.
+    Answer(Answer),
+    /// As a failure.
+    GiveUp(GiveUp),
+}
+
+impl AttemptOutcome {
+    /// Makes the durable outcome; a question gets its id here, once.
+    pub(crate) fn new(outcome: Outcome, seen: &Seen, ask: AskId, process: Option<ProcessFact>) -> Self {
+        let task = match outcome.task {
+            TaskEnd::Answered { text } => Task::Answered { text },
+            TaskEnd::Asked { question, choices } => Task::Asked {
+                ask,
+                question,
+                choices,
+            },
+            TaskEnd::OfferedLanding {
+                summary,
+                message,
+                text,
+            } => Task::Offered {
+                ask,
+                summary,
+                message,
+                text,
+            },
+            TaskEnd::Failed { class, public, .. } => Task::Failed {
+                class,
+                reason: public,
+            },
+        };
+        Self {
+            task,
+            usage: seen.usage().into(),
+            process,
+        }
+    }
+
+    /// Says how it is told to the record.
+    pub(crate) fn telling(&self) -> Telling {
+        let usage = self.usage.into();
+        let ask = |id: &AskId, question: &str, choices: &[String], offer| NewAsk {
+            id: *id,
+            question: question.to_owned(),
+            choices: choices.to_vec(),
+            offer,
+        };
+        match &self.task {
+            Task::Answered { text } => Telling::Answer(Answer {
+                text: spoken(text),
+                ask: None,
+                usage,
+            }),
+            Task::Asked {
+                ask: id,
+                question,
+                choices,
+            } => Telling::Answer(Answer {
+                text: None,
+                ask: Some(ask(id, question, choices, None)),
+                usage,
+            }),
+            Task::Offered {
+                ask: id,
+                summary,
+                message,
+                text,
+            } => {
+                let offer = Offer {
+                    message: message.clone(),
+                };
+                let text = text.as_deref().and_then(spoken);
+                Telling::Answer(Answer {
+                    text,
+                    ask: Some(ask(id, summary, &[], Some(offer))),
+                    usage,
+                })
+            }
+            Task::Failed { class, reason } => Telling::GiveUp(GiveUp {
+                class: *class,
+                reason: reason.clone(),
+                usage,
+            }),
+        }
+    }
+}
+
+fn spoken(text: &str) -> Option<String> {
+    (!text.trim().is_empty()).then(|| text.to_owned())
+}
+
+/// Says how the agent's process ended in the words of the harness.
+pub(crate) fn process_end(exit: &AgentExit) -> ProcessEnd {
+    match exit {
+        AgentExit::Exited(code) => ProcessEnd::Exited(*code),
+        AgentExit::Signalled(signal) => ProcessEnd::Signalled(*signal),
+        AgentExit::SpawnFailed(failure) => ProcessEnd::SpawnFailed {
+            text: failure.to_string(),
+        },
+        AgentExit::NeverStarted | AgentExit::Unknown => ProcessEnd::Unknown,
+    }
+}

@@ -1,0 +1,180 @@
+//! What an agent is told: one pure function from the brief of its run to the prompt.
+//!
+//! The person's words come first and unchanged; what the system adds stands below, marked as such. A run whose agent has
+//! no native session of its own gets the conversation so far.
+
+use cs_harness::{GivenAnswer, RunFacts, Wake};
+use cs_journal::{ClaimedRun, Woke};
+use cs_model::{AskState, Author, TurnState};
+use cs_record::{Ask, RunBrief, Turn};
+
+/// Where the agent works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A clone of its codebase, on the card's branch.
+    Tree {
+        /// The branch.
+        branch: String,
+        /// The branch that its work is to land on.
+        base: String,
+    },
+    /// An empty directory.
+    Plain,
+}
+
+/// The oldest part of a conversation is left out when it is longer than this many bytes.
+const HISTORY_MAX_BYTES: usize = 64 * 1024;
+
+/// Composes what a harness is told of one attempt.
+pub(crate) fn compose(
+    claimed: &ClaimedRun,
+    brief: &RunBrief,
+    place: &Place,
+    session: Option<String>,
+) -> RunFacts {
+    let news: Vec<&Turn> = brief.turns.iter().filter(|turn| is_news(turn, claimed)).collect();
+    let answered: Vec<&Ask> = brief
+        .asks
+        .iter()
+        .filter(|ask| ask.given == Some(claimed.epoch))
+        .collect();
+    let mut parts = Vec::new();
+    if session.is_none() {
+        parts.extend(history(brief, &news, &answered));
+    }
+    parts.extend(news.iter().map(|turn| turn.body.clone()));
+    parts.extend(answered.iter().map(|ask| answer_block(ask)));
+    parts.extend(open_questions(brief));
+    parts.extend(why(&claimed.woke));
+    parts.push(place_block(claimed, place));
+    RunFacts {
+        card: claimed.card.short(),
+        run: claimed.run.short(),
+        epoch: u64::from(claimed.epoch.get()),
+        wake: wake(claimed, &answered),
+        prompt: parts.join("\n\n"),
+        session,
+        answer: answered.last().map(|ask| GivenAnswer {
+            question: ask.question.clone(),
+            text: ask.answer.clone().unwrap_or_default(),
+        }),
+    }
+}
+
+/// The turns that this run has taken and not answered are its work now.
+fn is_news(turn: &Turn, claimed: &ClaimedRun) -> bool {
+    turn.state == TurnState::Leased && turn.run == Some(claimed.run)
+}
+
+fn wake(claimed: &ClaimedRun, answered: &[&Ask]) -> Wake {
+    let from_a_landing = |ask: &&Ask| ask.offer.is_some() && ask.answered_by == Some(Author::System);
+    match &claimed.woke {
+        Woke::Turns(_) if claimed.epoch.get() == 1 => Wake::First,
+        Woke::Turns(_) => Wake::Turn,
+        Woke::Answer(_) if answered.iter().any(from_a_landing) => Wake::Conflict,
+        Woke::Answer(_) => Wake::Answer,
+        Woke::Retry | Woke::Interrupted => Wake::Retry,
+    }
+}
+
+fn history(brief: &RunBrief, news: &[&Turn], answered: &[&Ask]) -> Option<String> {
+    let is_new = |turn: &Turn| news.iter().any(|new| new.id == turn.id);
+    let mut lines: Vec<String> = Vec::new();
+    for turn in brief.turns.iter().filter(|turn| !is_new(turn)) {
+        let who = match &turn.author {
+            Author::Person(person) => person.to_string(),
+            Author::Agent(_) => "you".to_owned(),
+            Author::System => "cs-panel".to_owned(),
+        };
+        lines.push(format!("[{} {who}]\n{}", turn.seq, turn.body));
+    }
+    let is_told = |ask: &Ask| answered.iter().any(|told| told.id == ask.id);
+    for ask in brief
+        .asks
+        .iter()
+        .filter(|ask| ask.state == AskState::Answered && !is_told(ask))
+    {
+        lines.push(answer_block(ask));
+    }
+    if lines.is_empty() {
+        return None;
+    }
+    let mut kept = lines.len();
+    let mut bytes = 0;
+    while kept > 0 && bytes + lines[kept - 1].len() <= HISTORY_MAX_BYTES {
+        kept -= 1;
+        bytes += lines[kept].len();
+    }
+    let cut = if kept > 0 {
+        format!(" ({kept} older parts are left out)")
+    } else {
+        String::new()
+    };
+    let text = lines[kept..].join("\n\n");
+    Some(format!(
+        "--- The conversation so far{cut} ---\n{text}\n--- End of the conversation so far ---"
+    ))
+}
+
+fn answer_block(ask: &Ask) -> String {
+    let answer = ask.answer.as_deref().unwrap_or("(no answer)");
+    let who = match &ask.answered_by {
+        Some(Author::Person(person)) => person.to_string(),
+        Some(Author::Agent(_)) => "another agent".to_owned(),
+        Some(Author::System) | None => "cs-panel".to_owned(),
+    };
+    if ask.offer.is_some() {
+        format!(
+            "You offered to land your work: {}\n{who} says: {answer}",
+            ask.question
+        )
+    } else {
+        format!("You asked: {}\n{who} answers: {answer}", ask.question)
+    }
+}
+
+fn open_questions(brief: &RunBrief) -> Option<String> {
+    let open: Vec<_> = brief
+        .asks
+        .iter()
+        .filter(|ask| ask.state == AskState::Open)
+        .collect();
+    let questions: Vec<_> = open.iter().map(|ask| format!("- {}", ask.question)).collect();
+    (!questions.is_empty()).then(|| {
+        format!(
+            "You asked before, and nobody has answered yet:\n{}",
+            questions.join("\n")
+        )
+    })
+}
+
+fn why(woke: &Woke) -> Option<String> {
+    match woke {
+        Woke::Turns(_) | Woke::Answer(_) => None,
+        Woke::Retry => Some(
+            "Your last attempt at this failed. Look at what it left in the working directory before you go on."
+                .to_owned(),
+        ),
+        Woke::Interrupted => Some(
+            "Your last attempt at this was cut short through no fault of its own. Look at what it left in the working \
+             directory before you go on."
+                .to_owned(),
+        ),
+    }
+}
+
+fn place_block(claimed: &ClaimedRun, place: &Place) -> String {
+    let card = claimed.card.short();
+    match place {
+        Place::Tree { branch, base } => format!(
+            "--- cs-panel ---\nCard {card}. The working directory is your own git clone, on branch {branch}; its work is to \
+             land on {base}. Commit what is to be kept: only commits land. Do not push, and do not leave this directory."
+        ),
+        Place::Plain => format!(
+            "--- cs-panel ---\nCard {card}. The working directory is yours alone, without a codebase."
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,288 @@
+use super::*;
+use cs_model::{AskId, CardId, CardState, Epoch, Person, RunId, RunKind, Time, TurnId, TurnSeq};
+use cs_record::{Card, Readiness, ReadyFor};
+use uuid::Uuid;
+
+fn id(number: u128) -> Uuid {
+    Uuid::from_u128(number)
+}
+
+fn run() -> RunId {
+    RunId::from_uuid(id(0x1111_1111))
+}
+
+fn at(second: i64) -> Time {
+    Time::from_unix_micros(second * 1_000_000)
+}
+
+fn ada() -> Person {
+    "Ada".parse().expect("a name")
+}
+
+fn card() -> Card {
+    Card {
+        id: CardId::from_uuid(id(0x2222_2222)),
+        title: "Greet".to_owned(),
+        state: CardState::Open,
+        reason: None,
+        person: ada(),
+        codebase: None,
+        base: None,
+        agent: "mine".parse().expect("a name"),
+        owner: Some(run()),
+        machine: None,
+        last_seq: TurnSeq::new(3),
+        ready: Readiness {
+            what: ReadyFor::Nothing,
+            from: at(0),
+        },
+        tries: 0,
+        starts: 1,
+        usage: cs_settle::Usage::default(),
+        created_at: at(0),
+        updated_at: at(0),
+        version: 1,
+    }
+}
+
+fn turn(seq: u32, author: Author, body: &str, state: TurnState) -> Turn {
+    let taken = matches!(state, TurnState::Leased).then(run);
+    Turn {
+        id: TurnId::from_uuid(id(u128::from(seq))),
+        card: card().id,
+        seq: TurnSeq::new(seq),
+        author,
+        body: body.to_owned(),
+        state,
+        run: taken,
+        said_at: at(i64::from(seq)),
+    }
+}
+
+fn ask(number: u128, question: &str, answer: Option<&str>, by: Option<Author>) -> Ask {
+    Ask {
+        id: AskId::from_uuid(id(number)),
+        card: card().id,
+        run: run(),
+        question: question.to_owned(),
+        choices: Vec::new(),
+        offer: None,
+        state: if answer.is_some() {
+            AskState::Answered
+        } else {
+            AskState::Open
+        },
+        answer: answer.map(str::to_owned),
+        answered_by: by,
+        asked_at: at(5),
+        answered_at: answer.map(|_| at(6)),
+        delivered: true,
+        given: None,
+        turn: None,
+    }
+}
+
+fn claimed(epoch: u32, woke: Woke) -> ClaimedRun {
+    ClaimedRun {
+        run: run(),
+        card: card().id,
+        kind: RunKind::Owner,
+        epoch: Epoch::new(epoch),
+        started_at: at(0),
+        resumed_at: None,
+        woke,
+        agent: "mine".to_owned(),
+        codebase: None,
+    }
+}
+
+fn brief(turns: Vec<Turn>, asks: Vec<Ask>) -> RunBrief {
+    RunBrief {
+        card: card(),
+        codebase: None,
+        turns,
+        asks,
+    }
+}
+
+fn tree() -> Place {
+    Place::Tree {
+        branch: "cs/22222222-greet".to_owned(),
+        base: "main".to_owned(),
+    }
+}
+
+#[test]
+fn a_first_message_comes_first_and_unchanged() {
+    let brief = brief(
+        vec![turn(
+            1,
+            Author::Person(ada()),
+            "Say hello.\n  Twice.",
+            TurnState::Leased,
+        )],
+        vec![],
+    );
+    let woke = Woke::Turns(vec![TurnId::from_uuid(id(1))]);
+    let facts = compose(&claimed(1, woke), &brief, &tree(), None);
+    assert_eq!(facts.wake, Wake::First);
+    insta::assert_snapshot!(facts.prompt);
+}
+
+#[test]
+fn a_fresh_agent_gets_the_conversation_so_far() {
+    let turns = vec![
+        turn(1, Author::Person(ada()), "Say hello.", TurnState::Settled),
+        turn(2, Author::Agent(run()), "Hello.", TurnState::Settled),
+        turn(3, Author::Person(ada()), "Louder.", TurnState::Leased),
+    ];
+    let asks = vec![
+        ask(
+            7,
+            "In which language?",
+            Some("English"),
+            Some(Author::Person(ada())),
+        ),
+        ask(8, "With a bow?", None, None),
+    ];
+    let woke = Woke::Turns(vec![TurnId::from_uuid(id(3))]);
+    let facts = compose(&claimed(2, woke), &brief(turns, asks), &Place::Plain, None);
+    assert_eq!(facts.wake, Wake::Turn);
+    insta::assert_snapshot!(facts.prompt);
+}
+
+#[test]
+fn an_agent_with_its_own_session_is_not_told_again() {
+    let turns = vec![
+        turn(1, Author::Person(ada()), "Say hello.", TurnState::Settled),
+        turn(3, Author::Person(ada()), "Louder.", TurnState::Leased),
+    ];
+    let woke = Woke::Turns(vec![TurnId::from_uuid(id(3))]);
+    let facts = compose(
+        &claimed(2, woke),
+        &brief(turns, vec![]),
+        &Place::Plain,
+        Some("s1".to_owned()),
+    );
+    assert!(!facts.prompt.contains("Say hello"), "{}", facts.prompt);
+    assert!(facts.prompt.starts_with("Louder."), "{}", facts.prompt);
+}
+
+/// The answer is news to the attempt of this epoch.
+fn news(mut ask: Ask, epoch: u32) -> Ask {
+    ask.given = Some(Epoch::new(epoch));
+    ask
+}
+
+#[test]
+fn an_answer_comes_with_its_question() {
+    let asks = vec![news(
+        ask(
+            7,
+            "In which language?",
+            Some("English"),
+            Some(Author::Person(ada())),
+        ),
+        2,
+    )];
+    let woke = Woke::Answer(AskId::from_uuid(id(7)));
+    let facts = compose(
+        &claimed(2, woke),
+        &brief(vec![], asks),
+        &tree(),
+        Some("s1".to_owned()),
+    );
+    assert_eq!(facts.wake, Wake::Answer);
+    let given = facts.answer.expect("an answer");
+    assert_eq!(
+        (given.question.as_str(), given.text.as_str()),
+        ("In which language?", "English")
+    );
+    insta::assert_snapshot!(facts.prompt);
+}
+
+#[test]
+fn a_conflict_of_an_offer_is_told_as_such() {
+    let mut offer = ask(
+        7,
+        "Says hello",
+        Some("hello.txt conflicts with main"),
+        Some(Author::System),
+    );
+    offer.offer = Some(cs_settle::Offer::default());
+    offer.given = Some(Epoch::new(2));
+    let woke = Woke::Answer(offer.id);
+    let facts = compose(
+        &claimed(2, woke),
+        &brief(vec![], vec![offer]),
+        &tree(),
+        Some("s1".to_owned()),
+    );
+    assert_eq!(facts.wake, Wake::Conflict);
+    assert!(
+        facts.prompt.contains("hello.txt conflicts with main"),
+        "{}",
+        facts.prompt
+    );
+}
+
+#[test]
+fn a_retry_says_why_and_repeats_what_the_run_works_on() {
+    let asks = vec![news(
+        ask(
+            7,
+            "In which language?",
+            Some("English"),
+            Some(Author::Person(ada())),
+        ),
+        3,
+    )];
+    let facts = compose(
+        &claimed(3, Woke::Retry),
+        &brief(vec![], asks),
+        &tree(),
+        Some("s1".to_owned()),
+    );
+    assert_eq!(facts.wake, Wake::Retry);
+    assert!(
+        facts.prompt.contains("English") && facts.prompt.contains("last attempt"),
+        "{}",
+        facts.prompt
+    );
+    let turns = vec![turn(1, Author::Person(ada()), "Say hello.", TurnState::Leased)];
+    let facts = compose(
+        &claimed(3, Woke::Interrupted),
+        &brief(turns, vec![]),
+        &tree(),
+        None,
+    );
+    assert!(facts.prompt.starts_with("Say hello."), "{}", facts.prompt);
+    assert!(facts.prompt.contains("cut short"), "{}", facts.prompt);
+}
+
+#[test]
+fn the_oldest_part_of_a_long_conversation_is_left_out_and_said() {
+    let mut turns: Vec<_> = (1..=5)
+        .map(|seq| {
+            turn(
+                seq,
+                Author::Person(ada()),
+                &format!("{seq}{}", "x".repeat(20_000)),
+                TurnState::Settled,
+            )
+        })
+        .collect();
+    turns.push(turn(6, Author::Person(ada()), "Now?", TurnState::Leased));
+    let facts = compose(
+        &claimed(2, Woke::Turns(vec![])),
+        &brief(turns, vec![]),
+        &Place::Plain,
+        None,
+    );
+    assert!(
+        facts.prompt.contains("2 older parts are left out"),
+        "{}",
+        &facts.prompt[..200]
+    );
+    assert!(facts.prompt.len() < HISTORY_MAX_BYTES + 1_000);
+}

@@ -1,0 +1,286 @@
+//! The state directory of a machine: where everything lives that must survive the daemon.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use cs_model::{CardId, Epoch, RunId};
+
+/// Why a state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// It cannot be made or written.
+    #[error("cannot use the state directory {}: {what}; give a directory that you can write with --state-dir", path.display())]
+    Unusable {
+        /// The directory.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Its file system has no file locks.
+    #[error("the file system of the state directory {} has no file locks, without which two daemons could work at once; give a directory on a local file system with --state-dir", path.display())]
+    NoLocks {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Another daemon holds it.
+    #[error("another `cs-panel run` works on the state directory {}; there can be one: use it, or give another directory with --state-dir", path.display())]
+    Busy {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+/// The state directory of one machine. Everything in it is for its user only (0700, 0600).
+#[derive(Debug, Clone)]
+pub struct StateDir {
+    root: PathBuf,
+}
+
+impl StateDir {
+    /// Opens a state directory, makes it if it is not there, and proves that it can be written and locked.
+    ///
+    /// # Errors
+    /// [`StateError::Unusable`], [`StateError::NoLocks`].
+    pub fn open(path: &Path) -> Result<Self, StateError> {
+        let unusable = |what| {
+            let path = path.to_owned();
+            move |source| StateError::Unusable { path, what, source }
+        };
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(unusable("cannot make it"))?;
+        let root = fs::canonicalize(path).map_err(unusable("cannot resolve it"))?;
+        let state = Self { root };
+        let probe = open_private(&state.root.join("lock.probe")).map_err(unusable("cannot write in it"))?;
+        match probe.try_lock() {
+            Ok(()) | Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(source)) => {
+                return Err(StateError::NoLocks {
+                    path: path.to_owned(),
+                    source,
+                });
+            }
+        }
+        for dir in [state.executions(), state.plain_dirs()] {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(dir)
+                .map_err(unusable("cannot make a directory in it"))?;
+        }
+        Ok(state)
+    }
+
+    /// Takes the daemon's lock: at most one process at a time has it, and it goes with the process.
+    ///
+    /// # Errors
+    /// [`StateError::Busy`] while another process has it; [`StateError::Unusable`].
+    pub fn lock(&self) -> Result<StateLock, StateError> {
+        let unusable = |source| StateError::Unusable {
+            path: self.root.clone(),
+            what: "cannot lock it",
+            source,
+        };
+        let file = open_private(&self.root.join("lock")).map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(StateLock {
+                state: self.clone(),
+                _file: file,
+            }),
+            Err(TryLockError::WouldBlock) => Err(StateError::Busy {
+                path: self.root.clone(),
+            }),
+            Err(TryLockError::Error(source)) => Err(unusable(source)),
+        }
+    }
+
+    /// Returns the directory itself, absolute and without links.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns where the embedded record lives.
+    #[must_use]
+    pub fn record(&self) -> PathBuf {
+        self.root.join("record.db")
+    }
+
+    /// Returns where the ledger lives.
+    #[must_use]
+    pub fn ledger(&self) -> PathBuf {
+        self.root.join("ledger")
+    }
+
+    /// Returns where the daemon's control socket is.
+    #[must_use]
+    pub fn control_socket(&self) -> PathBuf {
+        self.root.join("control")
+    }
+
+    /// Returns where the machine's identity is kept.
+    #[must_use]
+    pub fn machine(&self) -> PathBuf {
+        self.root.join("machine.json")
+    }
+
+    /// Returns where the checkouts of the codebases are noted; local paths never reach the record.
+    #[must_use]
+    pub fn checkouts(&self) -> PathBuf {
+        self.root.join("checkouts.json")
+    }
+
+    /// Returns where the local log is written.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.root.join("log")
+    }
+
+    /// Returns the directory of all git stores, working trees and the trash.
+    #[must_use]
+    pub fn git(&self) -> PathBuf {
+        self.root.join("git")
+    }
+
+    /// Returns the directory of all executions.
+    #[must_use]
+    pub fn executions(&self) -> PathBuf {
+        self.root.join("executions")
+    }
+
+    /// Returns the directory of an execution by its name.
+    #[must_use]
+    pub fn execution(&self, name: &str) -> PathBuf {
+        self.executions().join(name)
+    }
+
+    /// Finds the executions of one attempt, in the order in which they were made. Their names follow from run and epoch, so
+    /// that they are found again whatever else was lost.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn executions_of(&self, run: RunId, epoch: Epoch) -> io::Result<Vec<String>> {
+        let first = execution_name(run, epoch, 1);
+        let later = format!("{first}-");
+        let mut found = Vec::new();
+        for entry in fs::read_dir(self.executions())? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let number = match name.strip_prefix(&later) {
+                Some(number) => number.parse::<u32>().ok(),
+                None => (name == first).then_some(1),
+            };
+            found.extend(number.map(|number| (number, name)));
+        }
+        found.sort();
+        Ok(found.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// Returns a name that no execution of this attempt has had. A second one is needed when a crash left the first without
+    /// a registration: what it may have begun must not meet what is begun now.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn new_execution_name(&self, run: RunId, epoch: Epoch) -> io::Result<String> {
+        let number = self.executions_of(run, epoch)?.len() + 1;
+        Ok(execution_name(
+            run,
+            epoch,
+            u32::try_from(number).unwrap_or(u32::MAX),
+        ))
+    }
+
+    /// Returns the working directory of a card without a codebase.
+    #[must_use]
+    pub fn plain_dir(&self, card: CardId) -> PathBuf {
+        self.plain_dirs().join(card.to_string())
+    }
+
+    fn plain_dirs(&self) -> PathBuf {
+        self.root.join("dirs")
+    }
+}
+
+/// The daemon's lock on a state directory. Dropping it, or the end of the process, frees it.
+#[derive(Debug)]
+pub struct StateLock {
+    state: StateDir,
+    _file: File,
+}
+
+impl StateLock {
+    /// Returns the directory that is locked.
+    #[must_use]
+    pub fn state(&self) -> &StateDir {
+        &self.state
+    }
+}
+
+fn execution_name(run: RunId, epoch: Epoch, number: u32) -> String {
+    match number {
+        1 => format!("{run}.{epoch}"),
+        later => format!("{run}.{epoch}-{later}"),
+    }
+}
+
+fn open_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_directory_has_one_daemon_at_a_time() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let state = StateDir::open(&temp.path().join("deep/state")).expect("it can be made");
+        let lock = state.lock().expect("nobody has it");
+        assert!(matches!(state.lock(), Err(StateError::Busy { .. })));
+        drop(lock);
+        assert!(state.lock().is_ok());
+    }
+
+    #[test]
+    fn executions_of_an_attempt_are_found_in_their_order() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let state = StateDir::open(temp.path()).expect("it can be made");
+        let run = RunId::from_uuid("0197f3c2-7f4e-7a31-9c55-3d1f4f2a9c1b".parse().expect("a uuid"));
+        let mut made = Vec::new();
+        for _ in 0..3 {
+            let name = state.new_execution_name(run, Epoch::new(1)).expect("readable");
+            fs::create_dir(state.execution(&name)).expect("made");
+            made.push(name);
+        }
+        fs::create_dir(state.execution(&execution_name(run, Epoch::new(11), 1))).expect("made");
+        assert_eq!(state.executions_of(run, Epoch::new(1)).expect("readable"), made);
+        assert_eq!(
+            state.executions_of(run, Epoch::new(2)).expect("readable"),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_the_directory_is_named() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let path = temp.path().join("file");
+        fs::write(&path, "x").expect("written");
+        let error = StateDir::open(&path).expect_err("a file is no directory");
+        assert!(error.to_string().contains("file"), "{error}");
+    }
+}
