@@ -52,6 +52,7 @@ pub struct Follower {
 
 impl Follower {
     /// Opens a spool at an offset, which must be 0 or a record's `end_offset`. Of each line at most `cap_bytes` are kept.
+    /// Must be called within a tokio runtime.
     ///
     /// # Errors
     /// The spool is not there or cannot be opened.

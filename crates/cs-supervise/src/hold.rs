@@ -155,6 +155,17 @@ pub enum GoError {
         /// The end.
         closed: Box<Closed>,
     },
+    /// The shim could not store the prompt or record the agent; the execution is closed.
+    #[error("the shim could not {op}")]
+    NotStored {
+        /// What it could not do.
+        op: String,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+        /// The end.
+        closed: Box<Closed>,
+    },
     /// It is not known what happened: [`survey`](crate::survey()) the directory.
     #[error("whether the agent was started is not known")]
     Unknown {
@@ -187,7 +198,11 @@ pub async fn hold(
     if spec.argv.is_empty() {
         return Err(HoldError::NoProgram);
     }
-    let spec = write_spec(dir, spec)?;
+    let (there, spec) = (dir.clone(), spec.clone());
+    let written = tokio::task::spawn_blocking(move || write_spec(&there, &spec)).await;
+    let spec = written.map_err(|error| HoldError::Spawn {
+        source: io::Error::other(error),
+    })??;
     let (ours, theirs) =
         std::os::unix::net::UnixStream::pair().map_err(|source| HoldError::Spawn { source })?;
     let mut link = Link::over(ours).map_err(|source| HoldError::Spawn { source })?;
@@ -247,6 +262,15 @@ impl Held {
                 let closed = await_closed(&mut self.link, &self.dir).await.map_err(unknown)?;
                 Err(GoError::SpawnFailed {
                     failure,
+                    closed: Box::new(closed),
+                })
+            }
+            Ok(Ok(Reply::Broken { op, errno, .. })) => {
+                let closed = await_closed(&mut self.link, &self.dir).await.map_err(unknown)?;
+                let source = io::Error::from_raw_os_error(errno);
+                Err(GoError::NotStored {
+                    op,
+                    source,
                     closed: Box::new(closed),
                 })
             }

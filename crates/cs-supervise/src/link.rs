@@ -135,10 +135,8 @@ pub(crate) fn unexpected(reply: Reply) -> LinkError {
         Reply::Refused { reason } => LinkError::Refused(reason),
         Reply::Broken { op, errno, text } => LinkError::Broken { op, text, errno },
         Reply::Closed { .. } => LinkError::Ended,
-        Reply::Welcome { .. }
-        | Reply::Started { .. }
-        | Reply::SpawnFailed { .. }
-        | Reply::Stopping
-        | Reply::Status { .. } => LinkError::Unfit("an answer to another question"),
+        Reply::Welcome { .. } | Reply::Started { .. } | Reply::SpawnFailed { .. } | Reply::Stopping => {
+            LinkError::Unfit("an answer to another question")
+        }
     }
 }

@@ -44,7 +44,8 @@ pub(crate) fn send(pidfd: impl AsFd, signal: Signal) {
 
 /// Visits each live descendant of `root`, parents before children. `root` must be unreaped while this runs.
 pub(crate) fn walk(root: Pid, mut visit: impl FnMut(Member)) {
-    let mut seen = BTreeSet::from([raw(root)]);
+    let mut members = BTreeSet::from([raw(root)]);
+    let mut seen = members.clone();
     let mut open_parents = vec![root];
     while let Some(parent) = open_parents.pop() {
         // A parent that ends during the walk has handed its children to the subreaper; the next walk finds them.
@@ -56,9 +57,10 @@ pub(crate) fn walk(root: Pid, mut visit: impl FnMut(Member)) {
             let Ok(Some(stat)) = proc::stat(child) else {
                 continue;
             };
-            if !NonZeroI32::new(stat.parent).is_some_and(|parent| seen.contains(&parent)) {
+            if !NonZeroI32::new(stat.parent).is_some_and(|parent| members.contains(&parent)) {
                 continue;
             }
+            members.insert(raw(child));
             open_parents.push(child);
             if !stat.is_dead() {
                 visit(Member {

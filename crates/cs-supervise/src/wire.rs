@@ -129,7 +129,6 @@ pub(crate) enum Request {
         interrupt_grace_ms: u64,
         terminate_grace_ms: u64,
     },
-    Status,
 }
 
 /// What the shim says.
@@ -150,9 +149,6 @@ pub(crate) enum Reply {
         failure: SpawnFailure,
     },
     Stopping,
-    Status {
-        phase: Phase,
-    },
     /// The directory could not be written or the lock not be had; the shim ends.
     Broken {
         op: String,
@@ -188,4 +184,79 @@ pub(crate) enum Refusal {
     NotUnderstood,
     #[error("the prompt is too long")]
     PromptTooLong,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What version 1.0 writes. These lines must be read for ever; `later` stands for what a newer one may add.
+    #[test]
+    fn what_version_1_0_wrote_is_read_also_with_fields_that_came_later() {
+        let process = r#"{"boot_id":"b","pid":7,"start_ticks":9}"#;
+        let named = format!(r#"{{"identity":{process},"name":"sh","later":1}}"#);
+        let protocol = r#"{"major":1,"minor":0,"later":1}"#;
+        let spec: Spec = read(&format!(
+            r#"{{"protocol":{protocol},"nonce":"n","cookie":"c","argv":[{{"Unix":[115,104]}}],"env":[[{{"Unix":[65]}},{{"Unix":[255]}}]],"cwd":"/","leak_grace_ms":500,"later":1}}"#
+        ));
+        assert_eq!(
+            (spec.argv[0].to_str(), spec.env[0].1.to_str()),
+            (Some("sh"), None)
+        );
+        let ident: Ident = read(&format!(
+            r#"{{"protocol":{protocol},"boot_id":"b","shim":{process},"nonce":"n","cookie":"c","later":1}}"#
+        ));
+        assert_eq!((ident.shim.pid(), ident.protocol.is_understood()), (7, true));
+        let exit: ExitRecord = read(
+            r#"{"exit":{"spawn_failed":{"reason":"program_not_found","errno":2}},"stopped_by_us":false,"ended_at_unix_micros":5,"text":"t","later":1}"#,
+        );
+        assert!(matches!(
+            exit.exit,
+            AgentExit::SpawnFailed(SpawnFailure { errno: 2, .. })
+        ));
+        let closed: ClosedRecord = read(&format!(
+            r#"{{"protocol":{protocol},"exit":{{"exited":3}},"stopped_by_us":true,"proof":"subreaper_empty","leaked":[{named}],"survivors":[],"rounds":2,"ended_at_unix_micros":5,"later":1}}"#
+        ));
+        assert_eq!(
+            (closed.exit, closed.proof),
+            (AgentExit::Exited(3), Some(Proof::SubreaperEmpty))
+        );
+    }
+
+    #[test]
+    fn what_version_1_0_said_is_understood() {
+        let hello: Request =
+            read(r#"{"type":"hello","protocol":{"major":1,"minor":0},"nonce":"n","later":1}"#);
+        assert!(matches!(hello, Request::Hello { .. }));
+        assert!(matches!(
+            read(r#"{"type":"go","prompt_bytes":3}"#),
+            Request::Go { prompt_bytes: 3 }
+        ));
+        let stop = r#"{"type":"stop","interrupt_grace_ms":1,"terminate_grace_ms":2,"later":1}"#;
+        assert!(matches!(
+            read(stop),
+            Request::Stop {
+                interrupt_grace_ms: 1,
+                terminate_grace_ms: 2
+            }
+        ));
+        assert!(matches!(
+            read(r#"{"type":"refused","reason":"foreign"}"#),
+            Reply::Refused { .. }
+        ));
+        assert!(matches!(
+            read(r#"{"phase":"closing","agent":null}"#),
+            Phase::Closing { agent: None }
+        ));
+    }
+
+    #[test]
+    fn another_major_version_is_not_understood() {
+        assert!(!Protocol { major: 2, minor: 0 }.is_understood());
+        assert!(Protocol { major: 1, minor: 9 }.is_understood());
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
+        serde_json::from_str(text).unwrap()
+    }
 }

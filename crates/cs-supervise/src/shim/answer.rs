@@ -34,7 +34,6 @@ impl Shim {
                     self.stop(graces);
                     Some(Reply::Stopping)
                 }
-                Event::Request(Request::Status) => Some(Reply::Status { phase: self.phase() }),
                 Event::NotUnderstood => Some(Reply::Refused {
                     reason: Refusal::NotUnderstood,
                 }),

@@ -22,6 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             large_prompt,
         ),
         trial("s13_an_agent_need_not_read_its_prompt", unread_prompt),
+        trial("a_prompt_that_cannot_be_stored_starts_nothing", unstored_prompt),
         trial("a_prompt_beyond_the_limit_starts_nothing", long_prompt),
         trial(
             "s7_a_process_that_outlives_the_agent_is_named_as_leaked_and_dead",
@@ -105,6 +106,22 @@ async fn unread_prompt(scratch: Scratch) {
         .start_spec(&spec_of(&words(&["exit=0"])), &vec![b'p'; MAX_PROMPT_BYTES])
         .await;
     assert_eq!(running.closed().await.unwrap().exit, AgentExit::Exited(0));
+}
+
+async fn unstored_prompt(scratch: Scratch) {
+    let once = format!("once={}", scratch.text("ran"));
+    let held = scratch.hold(&spec_of(&[once])).await.unwrap();
+    // A directory stands where the shim writes the prompt aside.
+    fs::create_dir(scratch.dir.path().join("stdin.new")).unwrap();
+    let error = held.go(b"the prompt").await.unwrap_err();
+    let GoError::NotStored { source, closed, .. } = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(
+        (source.raw_os_error(), closed.exit),
+        (Some(libc::EISDIR), AgentExit::NeverStarted)
+    );
+    assert!(!scratch.path("ran").exists());
 }
 
 async fn long_prompt(scratch: Scratch) {

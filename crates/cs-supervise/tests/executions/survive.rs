@@ -93,7 +93,7 @@ async fn killed_any_time(scratch: Scratch) {
         let round = scratch.below(&step.to_string());
         let once = format!("once={}", round.text("once"));
         let daemon = round.spawn_daemon("started", &[once, "sleep".to_owned()]);
-        tokio::time::sleep(Duration::from_millis(step * 2)).await;
+        tokio::time::sleep(Duration::from_millis(step * step / 12)).await;
         daemon.kill();
         let verdict = match round.survey().await {
             // It had not noticed yet that its daemon is gone.
