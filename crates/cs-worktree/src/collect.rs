@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Worktrees;
 use crate::error::WorktreeError;
+use crate::fetch;
 use crate::keys::{Oid, RunKey};
 use crate::repository::Repository;
 use crate::runner::COPY_LIMIT;
@@ -203,19 +204,14 @@ pub(crate) async fn gather(store: &Store, tree: &Tree, run: &RunKey) -> Result<G
         complete_refs: false,
         complete_history: false,
     };
-    if !tree
-        .path
-        .join(".git")
-        .symlink_metadata()
-        .is_ok_and(|m| m.is_dir())
-    {
+    if !fetch::is_safe(&store.git, tree) {
         return Ok(nothing);
     }
     // Wildcards: a named ref that is missing would abort the whole fetch.
     let all = format!("+refs/*:{}", store::run_ref(run, "refs/*"));
-    let refs = status::fetch_from_tree(store, tree, &[&all, "^refs/remotes/origin/*"]).await?;
+    let refs = fetch::fetch_from_tree(store, tree, &[&all, "^refs/remotes/origin/*"]).await?;
     let head = format!("+HEAD:{}", store::run_ref(run, "HEAD"));
-    let head = status::fetch_from_tree(store, tree, &[&head]).await?;
+    let head = fetch::fetch_from_tree(store, tree, &[&head]).await?;
     let complete_history = gather_reflogs(store, tree, run).await?;
     Ok(Gathered {
         complete_refs: refs && head,
@@ -239,7 +235,7 @@ async fn gather_reflogs(store: &Store, tree: &Tree, run: &RunKey) -> Result<bool
         let refspec = format!("+{commit}:{}", store::run_ref(run, &format!("reflog/{commit}")));
         // A commit that the tree has dropped itself is not there to be fetched.
         complete &=
-            status::fetch_from_tree(store, tree, &[&refspec]).await? || !in_tree(store, tree, commit).await?;
+            fetch::fetch_from_tree(store, tree, &[&refspec]).await? || !in_tree(store, tree, commit).await?;
     }
     Ok(complete && lost.len() <= REFLOG_COMMITS_MAX)
 }

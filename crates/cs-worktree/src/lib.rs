@@ -23,6 +23,7 @@ mod diff;
 mod discard;
 mod disk;
 mod error;
+mod fetch;
 mod keys;
 mod landing;
 mod locks;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::Worktrees;
 use crate::busy;
 use crate::error::WorktreeError;
+use crate::fetch;
 use crate::keys::Oid;
 use crate::parse::{self, GITLINK};
 use crate::path::RepoPath;
@@ -151,46 +152,13 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
     Ok(look)
 }
 
-/// Fetching is how a foreign repository is read safely: it runs nothing of its configuration.
 async fn fetch_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
     let name = format!("refs/cs-panel/card/{}/seen", tree.spec.card);
-    let git_dir = tree.path.join(".git");
-    if !git_dir.symlink_metadata().is_ok_and(|m| m.is_dir()) {
-        return Ok(None);
-    }
     let refspec = format!("+HEAD:{name}");
-    if !fetch_from_tree(store, tree, &[&refspec]).await? {
+    if !fetch::fetch_from_tree(store, tree, &[&refspec]).await? {
         return Ok(None);
     }
     store.commit(&name).await
-}
-
-/// Fetches refspecs from a tree into the store; says whether it worked.
-pub(crate) async fn fetch_from_tree(
-    store: &Store,
-    tree: &Tree,
-    refspecs: &[&str],
-) -> Result<bool, WorktreeError> {
-    // Objects that git's checks find fault with are taken all the same, at the second try: they are somebody's work.
-    for checked in [true, false] {
-        let fetch = store
-            .call("fetch")
-            .setting(&format!("transfer.fsckObjects={checked}"));
-        let fetch = fetch.args([
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-write-fetch-head",
-            "--no-recurse-submodules",
-        ]);
-        let fetch = fetch.arg(tree.path.join(".git")).args(refspecs);
-        let answer = store.git.run(fetch).await?;
-        if answer.code == 0 {
-            return Ok(true);
-        }
-        tracing::debug!(error = %answer.into_error("fetch"), checked, "the tree could not be fetched from");
-    }
-    Ok(false)
 }
 
 /// Tells submodules from other repositories in the tree.

@@ -50,17 +50,14 @@ async fn commits_of_the_person_are_taken_into_the_tree_before_a_start() {
 async fn commits_of_the_person_wait_while_the_tree_is_dirty() {
     let bench = Bench::new().await;
     let (tree, _) = card_with_person_commit(&bench).await;
-    fs::write(tree.path.join("src/b.txt"), "agent is at it\n").unwrap();
+    fs::write(tree.path.join("README"), "agent is at it\n").unwrap();
     let prepared = bench
         .worktrees
         .prepare_tree(&bench.repository, &tree.spec)
         .await
         .unwrap();
     assert_eq!(prepared.person, PersonCommits::Waiting { count: 1 });
-    assert_eq!(
-        fs::read_to_string(tree.path.join("src/b.txt")).unwrap(),
-        "agent is at it\n"
-    );
+    assert_eq!(fs::read_to_string(tree.path.join("src/b.txt")).unwrap(), "b\n");
 }
 
 #[tokio::test]
