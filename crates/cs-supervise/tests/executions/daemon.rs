@@ -14,6 +14,9 @@ pub(crate) fn run(words: &[String]) {
     let [station, dir, agent @ ..] = words else {
         panic!("what to do?")
     };
+    if station == "tidy" {
+        return block_on(stays_tidy(Path::new(dir), agent));
+    }
     block_on(async {
         let dir = ExecutionDir::create(dir).unwrap();
         let spec = spec_of(agent);
@@ -34,6 +37,37 @@ pub(crate) fn run(words: &[String]) {
         let closed = running.closed().await.unwrap();
         say(dir.path(), &format!("{:?} {:?}", closed.exit, closed.proof));
     });
+}
+
+/// Runs executions and says what they left behind in this process.
+async fn stays_tidy(dir: &Path, agent: &[String]) {
+    let program = ShimProgram::current().unwrap();
+    let mut counts = Vec::new();
+    for number in 0..4 {
+        let dir = ExecutionDir::create(dir.with_extension(number.to_string())).unwrap();
+        let held = hold(&program, &dir, &spec_of(agent)).await.unwrap();
+        held.go(b"").await.unwrap().closed().await.unwrap();
+        counts.push((fs::read_dir("/proc/self/fd").unwrap().count(), children()));
+    }
+    // The first one may have opened what the runtime keeps.
+    let expected = (counts[0].0, String::new());
+    let is_tidy = counts.iter().all(|count| *count == expected);
+    say(
+        dir,
+        &if is_tidy {
+            "tidy".to_owned()
+        } else {
+            format!("{counts:?}")
+        },
+    );
+}
+
+/// The children of this process, zombies included.
+fn children() -> String {
+    let threads = fs::read_dir("/proc/self/task").unwrap();
+    threads
+        .map(|thread| fs::read_to_string(thread.unwrap().path().join("children")).unwrap_or_default())
+        .collect()
 }
 
 /// The station is told beside the execution's directory.

@@ -29,6 +29,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             "s15_a_daemon_that_ignores_its_children_gets_the_exit_code",
             ignored_children,
         ),
+        trial(
+            "s15_executions_leave_no_descriptor_and_no_zombie_in_their_daemon",
+            tidy,
+        ),
         trial("a_daemon_whose_program_file_is_gone_still_starts_shims", upgraded),
         trial("a_directory_serves_one_execution", used_directory),
         trial("a_directory_that_is_not_there_is_told", missing_directory),
@@ -149,6 +153,10 @@ async fn ignored_children(scratch: Scratch) {
         "Exited(7) Some(SubreaperEmpty)"
     );
     assert!(daemon.wait().unwrap().success());
+}
+
+async fn tidy(scratch: Scratch) {
+    drop(scratch.daemon("tidy", &words(&["exit=0"])).await);
 }
 
 async fn upgraded(scratch: Scratch) {
