@@ -60,7 +60,7 @@ impl Worktrees {
     ///
     /// # Errors
     /// Git failed.
-    pub async fn card_head(&self, spec: &crate::TreeSpec) -> Result<Option<Oid>, WorktreeError> {
+    pub async fn card_head(&self, spec: &TreeSpec) -> Result<Option<Oid>, WorktreeError> {
         let store = self.store(&spec.codebase);
         match store.card_head(&spec.card).await {
             Ok(head) => Ok(Some(head)),

@@ -178,14 +178,6 @@ impl Worktrees {
         }))
     }
 
-    /// Where the card stands: the commit that its last collected attempt left, or its start.
-    ///
-    /// # Errors
-    /// [`WorktreeError::NoCard`], or git failed.
-    pub async fn card_head(&self, spec: &TreeSpec) -> Result<Oid, WorktreeError> {
-        self.store(&spec.codebase).card_head(&spec.card).await
-    }
-
     /// How many commits the base, as last fetched, has that the card does not have.
     ///
     /// # Errors

@@ -10,8 +10,14 @@ use cs_supervise::command::{self, CommandSpec, Exit, Finished};
 use cs_worktree::*;
 use tempfile::TempDir;
 
-/// What git is given that has no identity of its own: the user's and the agent's commits must say who they are by.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/homebrew/bin";
+/// Where git is looked up: as for whoever runs the tests.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests look git up where their caller does"
+)]
+fn search_path() -> OsString {
+    std::env::var_os("PATH").expect("a PATH")
+}
 
 pub(crate) struct Bench {
     pub(crate) dir: TempDir,
@@ -33,8 +39,9 @@ pub(crate) fn temp_dir() -> TempDir {
 
 /// Runs a program in a directory with an empty home and no git identity in its environment.
 pub(crate) async fn run_in(dir: &Path, home: &Path, program: &str, args: &[&OsStr]) -> Finished {
+    let path = search_path();
     let env = [
-        ("PATH", OsStr::new(PATH)),
+        ("PATH", path.as_os_str()),
         ("HOME", home.as_os_str()),
         ("LC_ALL", OsStr::new("C")),
     ];
@@ -117,7 +124,7 @@ impl Bench {
     pub(crate) async fn open(dir: &Path) -> Worktrees {
         let dir = dir.canonicalize().unwrap();
         let setup = GitSetup {
-            path: OsString::from(PATH),
+            path: search_path(),
             home: dir.join("home"),
             xdg_config_home: None,
             state_dir: dir.join("state"),

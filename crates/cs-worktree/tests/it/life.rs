@@ -93,6 +93,7 @@ async fn an_attempt_is_collected_and_shown_without_touching_the_users_files() {
     );
 }
 
+/// WT-8: a recovered claim goes through the same landing again.
 #[tokio::test]
 async fn a_card_lands_once_however_often_it_is_carried_out() {
     let bench = busy_user().await;

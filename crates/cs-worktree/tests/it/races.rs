@@ -1,4 +1,4 @@
-//! Several at once: cards, landings, the user.
+//! Several at once: cards (G7), landings and the user (G11); history that an agent rewrote (G5).
 
 use std::collections::BTreeSet;
 use std::fs;

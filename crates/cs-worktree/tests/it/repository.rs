@@ -23,6 +23,7 @@ async fn beside(bench: &Bench, name: &str, command: &[&str]) -> std::path::PathB
     dir
 }
 
+/// WT-4: what may reach the record has no local path.
 #[tokio::test]
 async fn what_is_no_usable_repository_is_refused_with_a_reason_and_without_its_path() {
     let bench = Bench::new().await;
@@ -258,7 +259,7 @@ async fn a_repository_of_another_user_needs_the_consent_that_git_asks_for() {
 async fn the_distance_to_the_base_is_told() {
     let bench = Bench::new().await;
     let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
-    assert_eq!(bench.worktrees.card_head(&tree.spec).await.unwrap(), tip);
+    assert_eq!(bench.worktrees.card_head(&tree.spec).await.unwrap(), Some(tip));
     fs::write(bench.user.join("README"), "on\n").unwrap();
     git(&bench.user, &["commit", "-q", "-a", "-m", "on"]).await;
     bench
@@ -267,8 +268,10 @@ async fn the_distance_to_the_base_is_told() {
         .await
         .unwrap();
     assert_eq!(bench.worktrees.behind_base(&tree.spec).await.unwrap(), 1);
-    let unknown = bench.worktrees.card_head(&bench.spec("c9")).await;
-    assert!(matches!(unknown, Err(WorktreeError::NoCard)), "{unknown:?}");
+    let unknown = bench.spec("c9");
+    assert_eq!(bench.worktrees.card_head(&unknown).await.unwrap(), None);
+    let error = bench.worktrees.behind_base(&unknown).await.unwrap_err();
+    assert!(matches!(error, WorktreeError::NoCard), "{error}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What a snapshot cannot carry: it is found, named, and the tree is kept.
+//! What a snapshot cannot carry (G1, G2): it is found, named, and the tree is kept. Removal loses nothing (G15).
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
