@@ -253,7 +253,10 @@ impl Held {
                     prompt_bytes: prompt.len() as u64,
                 })
                 .await?;
-            self.link.send_raw(prompt).await?;
+            if let Err(error) = self.link.send_raw(prompt).await {
+                // A shim that cannot take the prompt says so before it has read all of it.
+                tracing::debug!(%error, "the prompt was not taken to its end");
+            }
             self.link.receive().await
         });
         match answered.await {

@@ -81,7 +81,10 @@ impl Shim {
                 self.connections[index].expect_prompt(aside, prompt_bytes);
                 None
             }
-            Err(error) => Some(self.broken("store the prompt", &error)),
+            Err(error) => {
+                self.connections[index].discard_prompt(prompt_bytes);
+                Some(self.broken("store the prompt", &error))
+            }
         }
     }
 

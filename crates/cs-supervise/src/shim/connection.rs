@@ -28,7 +28,8 @@ pub(super) struct Connection {
 /// A prompt that is being received.
 #[derive(Debug)]
 struct Prompt {
-    aside: Aside,
+    /// Where it goes; `None` when it cannot be stored: it is read all the same, since it is no message.
+    aside: Option<Aside>,
     missing_bytes: u64,
 }
 
@@ -82,7 +83,15 @@ impl Connection {
     /// The next bytes go to `aside`, so many of them.
     pub(super) fn expect_prompt(&mut self, aside: Aside, bytes: u64) {
         self.prompt = Some(Prompt {
-            aside,
+            aside: Some(aside),
+            missing_bytes: bytes,
+        });
+    }
+
+    /// The next bytes are a prompt that is of no use.
+    pub(super) fn discard_prompt(&mut self, bytes: u64) {
+        self.prompt = Some(Prompt {
+            aside: None,
             missing_bytes: bytes,
         });
     }
@@ -128,16 +137,24 @@ impl Connection {
         let count = usize::try_from(prompt.missing_bytes)
             .unwrap_or(usize::MAX)
             .min(self.unread.len());
-        if let Err(error) = prompt.aside.file.write_all(&self.unread[..count]) {
+        prompt.missing_bytes -= count as u64;
+        let written = match &mut prompt.aside {
+            Some(aside) => aside.file.write_all(&self.unread[..count]),
+            None => Ok(()),
+        };
+        self.unread.drain(..count);
+        if let Err(error) = written {
+            self.discard_prompt(prompt.missing_bytes);
             return Some(Event::PromptFailed(error));
         }
-        self.unread.drain(..count);
-        prompt.missing_bytes -= count as u64;
-        if prompt.missing_bytes == 0 {
-            return Some(Event::Prompt(prompt.aside));
+        if prompt.missing_bytes > 0 {
+            self.prompt = Some(prompt);
+            return None;
         }
-        self.prompt = Some(prompt);
-        None
+        match prompt.aside {
+            Some(aside) => Some(Event::Prompt(aside)),
+            None => self.next_event(),
+        }
     }
 }
 

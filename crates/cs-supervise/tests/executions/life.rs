@@ -113,7 +113,7 @@ async fn unstored_prompt(scratch: Scratch) {
     let held = scratch.hold(&spec_of(&[once])).await.unwrap();
     // A directory stands where the shim writes the prompt aside.
     fs::create_dir(scratch.dir.path().join("stdin.new")).unwrap();
-    let error = held.go(b"the prompt").await.unwrap_err();
+    let error = held.go(&vec![b'p'; MAX_PROMPT_BYTES]).await.unwrap_err();
     let GoError::NotStored { source, closed, .. } = error else {
         panic!("{error:?}")
     };
