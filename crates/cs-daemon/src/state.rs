@@ -149,7 +149,7 @@ impl StateDir {
     /// Returns the directory of all git stores, working trees and the trash.
     #[must_use]
     pub fn git(&self) -> PathBuf {
-        self.root.join("git")
+        self.root.join("worktrees")
     }
 
     /// Returns the directory of all executions.

@@ -107,7 +107,7 @@ impl HungShim {
     ///
     /// # Errors
     /// The end could not be established.
-    pub async fn kill(self) -> Result<Closed, SurveyError> {
+    pub async fn end(self) -> Result<Closed, SurveyError> {
         if let Some(member) = self.shim.pin() {
             member.signal(Signal::KILL);
         }

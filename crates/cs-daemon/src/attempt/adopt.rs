@@ -159,7 +159,7 @@ async fn look(cx: &Context, dir: &ExecutionDir) -> Result<Left, Trouble> {
         Verdict::Waiting(waiting) => waiting.stopper().stop(StopRequest::FORCE).await?,
         Verdict::ShimHung(hung) => {
             tracing::warn!(dir = %dir.path().display(), shim = ?hung.shim(), "the shim does not answer and is killed");
-            hung.kill().await?
+            hung.end().await?
         }
         Verdict::ForeignShim => {
             cx.said(&format!(

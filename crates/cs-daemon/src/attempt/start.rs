@@ -66,7 +66,7 @@ async fn close_unregistered(dir: &ExecutionDir) -> Result<(), Trouble> {
             waiting.stopper().stop(cs_supervise::StopRequest::FORCE).await?;
         }
         Verdict::ShimHung(hung) => {
-            hung.kill().await?;
+            hung.end().await?;
         }
         Verdict::NeverStarted(_)
         | Verdict::Adopted(_)

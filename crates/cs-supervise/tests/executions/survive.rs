@@ -231,7 +231,7 @@ async fn hung(scratch: Scratch) {
         panic!("{verdict:?}")
     };
     assert_eq!(hung.shim(), &shim);
-    let closed = hung.kill().await.unwrap();
+    let closed = hung.end().await.unwrap();
     assert_eq!(
         (closed.exit, closed.proof),
         (AgentExit::Unknown, Some(Proof::SweepClean))

@@ -1,0 +1,158 @@
+//! The daemon dies at each border of its protocols; the next one finds exactly one agent, one answer, one landing.
+//! The borders P1 to P13 are the crash points of `behaviour.md` 9.1; L1 to L6 are those of a landing.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::desk::Desk;
+
+/// An agent that counts its starts, commits, and answers.
+fn counted(desk: &Desk) -> String {
+    desk.script(&json!([{"when": "first", "steps": [
+            desk.count("starts"),
+            {"write_file": {"path": "a.txt", "text": "a\n"}},
+            {"commit": "Add a"},
+            {"offer_landing": {"summary": "Adds a"}},
+            {"final": "Done."}]}]));
+    desk.send("Add a")
+}
+
+fn check_start(border: &str) {
+    let desk = Desk::new();
+    let card = counted(&desk);
+    desk.crash_at(border);
+    desk.run_once();
+    assert_eq!(desk.lines("starts"), 1, "exactly one agent had its prompt");
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."], "exactly one answer");
+    let detail = desk.card(&card);
+    assert_eq!(detail["asks"].as_array().map(Vec::len), Some(1), "{detail}");
+    assert_eq!(detail["runs"].as_array().map(Vec::len), Some(1), "{detail}");
+    assert_eq!(detail["card"]["tries"], 0, "a crash of the daemon is no try: {detail}");
+    desk.no_process_is_left();
+}
+
+/// A landing that was cut short at a border lands once.
+fn check_landing(border: &str) {
+    let desk = Desk::new();
+    let card = counted(&desk);
+    desk.run_once();
+    desk.ok(&["land", &card]);
+    desk.crash_at(border);
+    desk.run_once();
+    let merges = desk.git(&["rev-list", "--count", "--merges", "main"]);
+    let commits = desk.git(&["rev-list", "--count", "main"]);
+    assert_eq!((merges.trim(), commits.trim()), ("1", "3"), "the work is in the base, once");
+    assert_eq!(fs::read_to_string(desk.path("repo/a.txt")).expect("checked out"), "a\n");
+    assert_eq!(desk.git(&["status", "--porcelain"]), "");
+    let detail = desk.card(&card);
+    assert_eq!(detail["card"]["state"], "landed", "{detail}");
+    assert_eq!(desk.said_by(&card, "system").len(), 1, "it is said once: {detail}");
+    assert_eq!(desk.lines("starts"), 1, "no agent is started for it");
+    desk.no_process_is_left();
+}
+
+macro_rules! borders {
+    ($check:ident: $($name:ident = $border:literal;)*) => { $(
+        #[test]
+        fn $name() {
+            $check($border);
+        }
+    )* };
+}
+
+borders! { check_start:
+    p1_before_the_intent = "P1";
+    p2_after_the_intent_before_the_request = "P2";
+    p3_the_record_committed_and_its_answer_is_lost = "P3";
+    p4_confirmed_and_not_in_the_ledger = "P4";
+    p5_in_the_ledger_and_not_adopted = "P5";
+    p6_preparation_open_nothing_spawned = "P6";
+    p7_the_shim_holds_and_is_not_registered = "P7";
+    p8_registered_before_the_prompt = "P8";
+    p9_the_agent_has_its_prompt_and_is_not_in_the_ledger = "P9";
+    p10_the_agent_runs = "P10";
+    p11_the_agent_ended_and_its_outcome_is_not_durable = "P11";
+    p12_the_outcome_is_durable_and_not_on_the_record = "P12";
+    p13_the_answer_is_written_and_not_acknowledged = "P13";
+}
+
+borders! { check_landing:
+    l1_claimed_and_nothing_done = "L1";
+    l2_the_merge_is_made_and_not_in_the_ledger = "L2";
+    l3_the_move_is_in_the_ledger_and_not_made = "L3";
+    l4_the_base_has_moved_and_the_ledger_does_not_know = "L4";
+    l5_the_result_is_durable_and_not_on_the_record = "L5";
+    l6_the_result_is_written_and_not_acknowledged = "L6";
+}
+
+#[test]
+fn a_killed_daemon_is_not_noticed_by_its_agent() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "first", "steps": [
+        desk.count("starts"), {"say": "before"}, here, wait, {"say": "after"}, {"final": "Done."}]}]));
+    let card = desk.send("Wait for me");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    let alive = desk.processes();
+    assert!(alive.iter().any(|line| line.contains("__agent-script")), "the agent goes on: {alive:?}");
+    let next = desk.daemon();
+    desk.open_gate("gate");
+    desk.until("the card is answered", || (!desk.said_by(&card, "agent").is_empty()).then_some(()));
+    next.kill();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    assert_eq!(desk.lines("starts"), 1);
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."], "and it is not answered again");
+    desk.no_process_is_left();
+}
+
+#[test]
+fn an_agent_that_ended_while_no_daemon_lived_is_answered_by_the_next() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "first", "steps": [desk.count("starts"), here, wait, {"final": "Done."}]}]));
+    let card = desk.send("Wait for me");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    desk.open_gate("gate");
+    desk.no_process_is_left();
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    assert_eq!(desk.lines("starts"), 1);
+}
+
+#[test]
+fn a_lost_ledger_is_made_up_for_from_what_runs() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "first", "steps": [desk.count("starts"), here, wait, {"final": "Done."}]}]));
+    let card = desk.send("Wait for me");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    fs::remove_file(desk.state().join("ledger")).expect("there was one");
+    let next = desk.daemon();
+    desk.open_gate("gate");
+    desk.until("the card is answered", || (!desk.said_by(&card, "agent").is_empty()).then_some(()));
+    next.kill();
+    assert_eq!(desk.lines("starts"), 1);
+}
+
+#[test]
+fn there_is_one_daemon_on_a_state_directory() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "first", "steps": [here, wait, {"final": "Done."}]}]));
+    desk.send("Wait for me");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    let said = desk.fails(3, &["run", "--once"]);
+    assert!(said.contains("another"), "{said}");
+    assert!(daemon.pid() > 0);
+    desk.open_gate("gate");
+    desk.no_agent_is_left();
+}

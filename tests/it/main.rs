@@ -1,0 +1,6 @@
+//! End-to-end tests: the real binary, a real database file, real processes and real git.
+
+mod crashes;
+mod desk;
+mod stops;
+mod whole_way;

@@ -1,0 +1,88 @@
+//! `stop` closes the whole tree and proves it, with and without a daemon.
+
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+/// An agent with children that leave its process group and its session, and ignore signals.
+fn hostile(desk: &Desk) -> String {
+    let child = |kind: &str| json!({"spawn": {"kind": kind, "seconds": 600}});
+    let [here, wait] = desk.gate("gate");
+    let steps: Vec<Value> = vec![
+        json!("ignore_signals"),
+        child("plain"),
+        child("setsid"),
+        child("double_fork"),
+        child("double_fork_clean"),
+        here,
+        wait,
+        json!({"final": "Never said."}),
+    ];
+    desk.script(&json!([{"when": "first", "steps": steps}]));
+    desk.send("Misbehave")
+}
+
+fn stopped(desk: &Desk, card: &str) {
+    let detail = desk.card(card);
+    assert_eq!(detail["card"]["state"], "stopped", "{detail}");
+    assert_eq!(detail["runs"][0]["state"], "stopped", "{detail}");
+    assert!(desk.said_by(card, "agent").is_empty(), "{detail}");
+    desk.no_process_but_the_daemon_is_left();
+}
+
+#[test]
+fn a_running_daemon_closes_the_whole_tree_before_stop_returns() {
+    let desk = Desk::new();
+    let card = hostile(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    assert!(desk.agents().len() >= 5, "{:?}", desk.processes());
+    let told = desk.ok(&["stop", &card]);
+    assert!(desk.agents().is_empty(), "stop returned before the end: {told} {:?}", desk.processes());
+    stopped(&desk, &card);
+    daemon.kill();
+}
+
+#[test]
+fn without_a_daemon_stop_closes_the_tree_itself() {
+    let desk = Desk::new();
+    let card = hostile(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    assert!(!desk.agents().is_empty(), "the agent goes on without a daemon");
+    desk.ok(&["stop", &card]);
+    assert!(desk.agents().is_empty(), "{:?}", desk.processes());
+    stopped(&desk, &card);
+}
+
+#[test]
+fn a_stopped_card_waits_for_a_message_and_then_gets_all_of_it() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([
+        {"when": "turn", "contains": "Instead", "steps": [desk.count("second"), {"final": "{prompt}"}]},
+        {"when": "first", "steps": [here, wait, {"final": "Never said."}]}]));
+    let card = desk.send("Do this");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    desk.ok(&["stop", &card]);
+    daemon.kill();
+    desk.run_once();
+    assert_eq!(desk.lines("second"), 0, "a stopped card is ready for nothing");
+    desk.ok(&["send", "--card", &card, "Instead do that"]);
+    desk.run_once();
+    let said = desk.said_by(&card, "agent");
+    assert!(said[0].contains("Do this") && said[0].contains("Instead do that"), "{said:?}");
+}
+
+#[test]
+fn what_an_agent_leaves_behind_is_ended_and_its_answer_kept() {
+    let desk = Desk::new();
+    desk.script(&json!([{"when": "first", "steps": [
+        {"spawn": {"kind": "double_fork", "seconds": 600}}, {"final": "Done."}]}]));
+    let card = desk.send("Leave something");
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    assert!(desk.agents().is_empty(), "{:?}", desk.processes());
+}
