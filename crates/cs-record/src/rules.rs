@@ -37,6 +37,8 @@ use crate::Refusal;
 pub const MAX_TURN_BYTES: usize = 1 << 20;
 /// How long a title may be.
 pub const MAX_TITLE_CHARS: usize = 200;
+/// How long the name of a base branch may be.
+pub const MAX_BASE_BYTES: usize = 200;
 /// How long the name of a codebase may be.
 pub const MAX_CODEBASE_NAME_CHARS: usize = 100;
 

@@ -39,6 +39,7 @@ create table cards (
     reason               text,
     person               text    not null,
     codebase_id          text    references codebases (id),
+    base                 text,
     agent                text    not null,
     owner_id             text    references runs (id) deferrable initially deferred,
     machine_id           text,

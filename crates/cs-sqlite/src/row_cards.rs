@@ -51,7 +51,8 @@ pub(crate) struct CardRow {
     state: String,
     reason: Option<String>,
     person: String,
-    pub(crate) codebase_id: Option<String>,
+    codebase_id: Option<String>,
+    base: Option<String>,
     agent: String,
     owner_id: Option<String>,
     machine_id: Option<String>,
@@ -78,6 +79,7 @@ impl From<&Card> for CardRow {
             reason: card.reason.clone(),
             person: card.person.to_string(),
             codebase_id: card.codebase.map(|id| id.to_string()),
+            base: card.base.clone(),
             agent: card.agent.to_string(),
             owner_id: card.owner.map(|id| id.to_string()),
             machine_id: card.machine.map(|id| id.to_string()),
@@ -136,6 +138,7 @@ impl TryFrom<CardRow> for Card {
             updated_at: Time::from_unix_micros(row.updated_at),
             version: number(TABLE, id, row.version)?,
             title: row.title,
+            base: row.base,
             reason: row.reason,
         })
     }

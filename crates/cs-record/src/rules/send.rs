@@ -3,7 +3,7 @@
 use cs_model::{Author, CardState, Time, TurnSeq, TurnState};
 use cs_settle::Usage;
 
-use super::{MAX_TITLE_CHARS, check_body};
+use super::{MAX_BASE_BYTES, MAX_TITLE_CHARS, check_body};
 use crate::aggregate::{Draft, Words};
 use crate::{Aggregate, Card, Readiness, ReadyFor, Refusal, Send, SendTo, Sent, Writes};
 
@@ -64,6 +64,7 @@ pub fn send_new(send: &Send, now: Time) -> Result<(Writes, Sent), Refusal> {
     };
     check_body("the message", &send.body)?;
     check_title(title)?;
+    check_base(base.as_deref())?;
     let card = Card {
         id: card,
         title: title.to_owned(),
@@ -112,6 +113,18 @@ fn check_title(title: &str) -> Result<(), Refusal> {
     let chars = title.chars().count();
     if chars == 0 || chars > MAX_TITLE_CHARS || title.chars().any(char::is_control) {
         return Err(Refusal::BadTitle { chars });
+    }
+    Ok(())
+}
+
+fn check_base(base: Option<&str>) -> Result<(), Refusal> {
+    let bytes = base.map_or(0, str::len);
+    if bytes > MAX_BASE_BYTES {
+        return Err(Refusal::TooLong {
+            what: "the name of the base branch",
+            bytes,
+            limit_bytes: MAX_BASE_BYTES,
+        });
     }
     Ok(())
 }

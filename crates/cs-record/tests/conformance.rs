@@ -1,0 +1,13 @@
+//! The laws of the record, over the store in memory.
+
+use std::sync::Arc;
+
+use cs_testkit::laws::World;
+use cs_testkit::{MemoryStore, SetClock};
+
+async fn memory() -> World {
+    let clock = Arc::new(SetClock::new());
+    World::new(MemoryStore::new(Arc::clone(&clock) as _), clock, ()).await
+}
+
+cs_testkit::record_conformance!(memory().await);

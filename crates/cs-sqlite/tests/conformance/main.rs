@@ -1,0 +1,16 @@
+//! The laws of the record over a SQLite file, the file against the store in memory, and what a file must be to be opened.
+
+mod compare;
+mod file;
+mod home;
+
+use cs_testkit::laws::World;
+use home::Home;
+
+async fn sqlite() -> World {
+    let home = Home::new();
+    let store = home.open().await.expect("it opens");
+    World::new(store, home.clock(), home).await
+}
+
+cs_testkit::record_conformance!(sqlite().await);

@@ -1,0 +1,81 @@
+//! What the ports of the record promise, one function a promise.
+//!
+//! Each law gets a [`World`] of its own over an empty record. [`record_conformance!`](crate::record_conformance) makes a test of
+//! every law.
+
+pub mod acts;
+pub mod claims;
+pub mod fences;
+pub mod landings;
+pub mod races;
+pub mod random;
+pub mod reads;
+pub mod settlements;
+mod world;
+
+pub use world::World;
+
+/// Makes a test of every law of the record; the expression makes a fresh [`World`](crate::laws::World), and may await.
+#[macro_export]
+macro_rules! record_conformance {
+    ($world:expr) => {
+        $crate::record_conformance! { @ $world;
+            acts: a_turn_is_written_once,
+            acts: a_bad_text_is_refused,
+            acts: a_new_turn_opens_a_card_again,
+            acts: the_first_answer_to_a_question_wins,
+            acts: an_answer_must_be_one_of_the_choices,
+            acts: a_stop_hands_the_turns_back,
+            acts: a_codebase_keeps_its_name,
+            acts: odd_characters_survive,
+            claims: a_card_is_taken_once,
+            claims: a_replayed_claim_gives_the_first_result,
+            claims: a_cancelled_operation_never_takes,
+            claims: a_lost_answer_is_confirmed,
+            claims: an_empty_claim_leaves_no_row,
+            claims: an_operation_far_from_the_clock_is_refused,
+            claims: a_machine_without_the_codebase_gets_nothing,
+            claims: another_machine_or_route_gets_nothing,
+            claims: a_pause_closes_the_takes,
+            claims: a_batch_takes_what_single_claims_take,
+            claims: a_process_on_the_record_keeps_the_card,
+            fences: a_stale_attempt_changes_nothing,
+            fences: a_wrong_token_changes_nothing,
+            fences: a_restored_record_refuses_newer_attempts,
+            fences: a_process_is_recorded_and_cleared_under_its_fence,
+            fences: an_interruption_has_four_outcomes,
+            fences: an_interrupted_run_goes_on_with_its_turns,
+            fences: a_probe_changes_nothing,
+            landings: a_landing_is_accepted_taken_and_landed,
+            landings: a_conflict_goes_back_to_the_agent,
+            landings: a_refused_landing_leaves_the_offer_open,
+            landings: a_stale_landing_changes_nothing,
+            landings: landings_of_a_codebase_go_one_at_a_time_in_order,
+            landings: a_stop_refuses_an_accepted_landing,
+            landings: a_turn_that_comes_during_a_landing_is_not_lost,
+            races: sixteen_takers_take_each_card_once,
+            races: of_sixteen_answers_one_wins,
+            races: of_sixteen_settlements_one_is_applied,
+            reads: a_short_id_finds_its_card,
+            reads: a_peek_names_what_can_be_taken,
+            reads: a_second_daemon_is_refused_while_the_first_is_present,
+            settlements: an_answer_settles_what_was_taken,
+            settlements: an_answered_question_wakes_its_run,
+            settlements: a_repeated_answer_asks_once,
+            settlements: a_turn_wakes_an_asked_run_and_its_question_stays,
+            settlements: an_answer_that_came_too_late_for_an_attempt_wakes_the_next,
+            settlements: the_third_try_is_the_last,
+            settlements: a_failure_that_is_nobodys_fault_counts_no_try,
+            settlements: the_tenth_start_parks_the_card,
+            settlements: a_retry_waits_for_its_time,
+        }
+    };
+    (@ $world:expr; $($group:ident: $law:ident),* $(,)?) => { $(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+        async fn $law() {
+            let world: $crate::laws::World = $world;
+            $crate::laws::$group::$law(&world).await;
+            world.check_readiness().await;
+        }
+    )* };
+}

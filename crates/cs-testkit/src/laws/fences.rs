@@ -1,0 +1,166 @@
+//! Laws of fences: what is not the current attempt changes nothing.
+
+use cs_fence::{Attempt, Fenced, InterruptOutcome, Interruption, Token};
+use cs_journal::{Action, Woke};
+use cs_model::{CardId, Clock, Ending, Epoch, FailureClass, MachineId, IdSource, RunState, TurnSeq, TurnState};
+use cs_settle::{GiveUp, Usage};
+
+use super::World;
+
+/// Tries every fenced write of an attempt and checks that each is stale and leaves the record as it is.
+async fn check_stale(world: &World, attempt: &Attempt) {
+    let before = world.picture().await;
+    let process = World::process(9);
+    let record = world.attempts.record_process(attempt, &process).await.expect("it answers");
+    assert!(matches!(record, Fenced::Stale(_)), "{record:?}");
+    let clear = world.attempts.clear_process(attempt, &process).await.expect("it answers");
+    assert!(matches!(clear, Fenced::Stale(_)), "{clear:?}");
+    let standing = world.attempts.standing(attempt).await.expect("it answers");
+    assert!(matches!(standing, Fenced::Stale(_)), "{standing:?}");
+    let brief = world.daemon.run_brief(attempt).await.expect("it answers");
+    assert!(matches!(brief, Fenced::Stale(_)), "{brief:?}");
+    let answer = world.answer(attempt, &World::words("late")).await;
+    assert!(matches!(answer, Fenced::Stale(_)), "{answer:?}");
+    let asked = world.answer(attempt, &world.question(&[], None)).await;
+    assert!(matches!(asked, Fenced::Stale(_)), "{asked:?}");
+    let gave_up = world.give_up(attempt, FailureClass::Agent).await;
+    assert!(matches!(gave_up, Fenced::Stale(_)), "{gave_up:?}");
+    assert_eq!(before, world.picture().await);
+}
+
+async fn interrupt(world: &World, attempt: &Attempt) -> InterruptOutcome {
+    interrupt_as(world, world.machine, attempt).await
+}
+
+async fn interrupt_as(world: &World, machine: MachineId, attempt: &Attempt) -> InterruptOutcome {
+    let one = Interruption {
+        attempt: *attempt,
+        at: world.clock.now(),
+    };
+    let outcomes = world.attempts.interrupt(machine, world.operation(), &[one]).await.expect("it answers");
+    assert_eq!(outcomes.len(), 1);
+    assert_eq!(outcomes[0].0, attempt.run);
+    outcomes[0].1
+}
+
+/// An attempt that was followed by another, and one whose run is over, change nothing (AF-3, AF-7, AF-8).
+pub async fn a_stale_attempt_changes_nothing(world: &World) {
+    let first = world.running().await;
+    assert_eq!(interrupt(world, &first.attempt).await, InterruptOutcome::Interrupted);
+    check_stale(world, &first.attempt).await;
+    let second = world.take(Action::TakeResumes).await.expect("it goes on");
+    check_stale(world, &first.attempt).await;
+    let _ = world.answer(&second.attempt, &World::words("done")).await;
+    check_stale(world, &second.attempt).await;
+}
+
+/// Epoch and token must both match (AF-1).
+pub async fn a_wrong_token_changes_nothing(world: &World) {
+    let taken = world.running().await;
+    let token = Token::from_bytes([7; 16]);
+    let forged = Attempt { token, ..taken.attempt };
+    check_stale(world, &forged).await;
+    assert_eq!(interrupt(world, &forged).await, InterruptOutcome::Stale);
+    let applied = world.answer(&taken.attempt, &World::words("done")).await;
+    assert!(matches!(applied, Fenced::Applied(_)));
+}
+
+/// A record that was restored from a backup refuses the attempts that are newer than it, and unknown runs.
+pub async fn a_restored_record_refuses_newer_attempts(world: &World) {
+    let taken = world.running().await;
+    let seed = cs_fence::TokenSeed::from_bytes([1; 32]);
+    let epoch = Epoch::new(taken.attempt.epoch.get() + 1);
+    let run = taken.attempt.run;
+    let newer = Attempt {
+        run,
+        epoch,
+        token: seed.for_run(run, epoch),
+    };
+    check_stale(world, &newer).await;
+    assert_eq!(interrupt(world, &newer).await, InterruptOutcome::Stale);
+    let run = cs_model::RunId::from_uuid(world.ids.uuid_v7());
+    let unknown = Attempt { run, ..taken.attempt };
+    check_stale(world, &unknown).await;
+    assert_eq!(interrupt(world, &unknown).await, InterruptOutcome::Stale);
+}
+
+/// A process is written while its attempt runs, and removed once it does not, if it is the very one.
+pub async fn a_process_is_recorded_and_cleared_under_its_fence(world: &World) {
+    let taken = world.running().await;
+    let (process, other) = (World::process(7), World::process(8));
+    for _ in 0..2 {
+        let recorded = world.attempts.record_process(&taken.attempt, &process).await.expect("it answers");
+        assert_eq!(recorded, Fenced::Applied(()));
+    }
+    let early = world.attempts.clear_process(&taken.attempt, &process).await.expect("it answers");
+    assert!(matches!(early, Fenced::Stale(_)), "it still runs");
+    let running = world.daemon.running_runs(world.machine).await.expect("it answers");
+    assert_eq!(running[0].process.as_ref(), Some(&process));
+    let _ = world.ask(&taken.attempt, &world.question(&[], None)).await;
+    let wrong = world.attempts.clear_process(&taken.attempt, &other).await.expect("it answers");
+    assert!(matches!(wrong, Fenced::Stale(_)), "another process");
+    let cleared = world.attempts.clear_process(&taken.attempt, &process).await.expect("it answers");
+    assert_eq!(cleared, Fenced::Applied(()));
+    assert!(world.daemon.stopped_runs(world.machine).await.expect("it answers").is_empty());
+}
+
+/// Interrupted, already interrupted, continued, stale (AF-12); a repeated receipt says what it said, as a fact of the past.
+pub async fn an_interruption_has_four_outcomes(world: &World) {
+    let taken = world.running().await;
+    let other = MachineId::from_uuid(world.ids.uuid_v7());
+    assert_eq!(interrupt_as(world, other, &taken.attempt).await, InterruptOutcome::Stale);
+    let operation = world.operation();
+    let one = Interruption {
+        attempt: taken.attempt,
+        at: world.clock.now(),
+    };
+    let report = [one.clone(), one.clone()];
+    let said = world.attempts.interrupt(world.machine, operation, &report).await.expect("it answers");
+    let outcomes: Vec<_> = said.iter().map(|(_, outcome)| *outcome).collect();
+    assert_eq!(outcomes, [InterruptOutcome::Interrupted, InterruptOutcome::AlreadyInterrupted]);
+    assert_eq!(interrupt(world, &taken.attempt).await, InterruptOutcome::AlreadyInterrupted);
+    let next = world.take(Action::TakeResumes).await.expect("it goes on");
+    let again = world.attempts.interrupt(world.machine, operation, &report).await.expect("it answers");
+    assert!(again.iter().all(|(_, outcome)| *outcome == InterruptOutcome::AlreadyInterrupted), "{again:?}");
+    assert_eq!(interrupt(world, &taken.attempt).await, InterruptOutcome::Continued);
+    let _ = world.answer(&next.attempt, &World::words("done")).await;
+    assert_eq!(interrupt(world, &next.attempt).await, InterruptOutcome::Stale);
+    let as_claim = world.claims.reconcile(world.machine, operation).await;
+    assert!(as_claim.is_err(), "an interruption is no claim: {as_claim:?}");
+}
+
+async fn turn_states(world: &World, card: CardId) -> Vec<TurnState> {
+    let turns = world.cards.turns(card, TurnSeq::START, 99).await.expect("the card is there");
+    turns.iter().map(|turn| turn.state).collect()
+}
+
+/// An interrupted run is ready at once, under its next epoch, with the turns that it had; no try is counted (RC-2).
+pub async fn an_interrupted_run_goes_on_with_its_turns(world: &World) {
+    let taken = world.running().await;
+    let card = taken.claimed.card;
+    interrupt(world, &taken.attempt).await;
+    assert_eq!(turn_states(world, card).await, [TurnState::Leased]);
+    assert_eq!(world.run_state(card).await, RunState::Ended(Ending::Interrupted));
+    let next = world.take(Action::TakeResumes).await.expect("it goes on");
+    assert_eq!((next.claimed.run, next.claimed.epoch.get()), (taken.claimed.run, 2));
+    assert_eq!(next.claimed.woke, Woke::Interrupted);
+    assert_eq!(world.detail(card).await.card.tries, 0);
+    let failure = GiveUp {
+        class: FailureClass::Agent,
+        reason: "it broke".to_owned(),
+        usage: Usage::default(),
+    };
+    let stale = world.settlements.give_up(&taken.attempt, &failure).await.expect("it answers");
+    assert!(matches!(stale, Fenced::Stale(_)), "the late failure of attempt 1 does not fail attempt 2");
+}
+
+/// No attempts: the record shows that it can, and changes nothing.
+pub async fn a_probe_changes_nothing(world: &World) {
+    world.running().await;
+    let before = world.picture().await;
+    let operation = world.operation();
+    assert!(world.attempts.interrupt(world.machine, operation, &[]).await.expect("it answers").is_empty());
+    assert_eq!(before, world.picture().await);
+    let said = world.claims.reconcile(world.machine, operation).await.expect("it left no row");
+    assert_eq!(said, cs_journal::Reconciled::Cancelled);
+}

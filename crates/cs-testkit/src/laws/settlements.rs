@@ -1,0 +1,204 @@
+//! Laws of settlements: nothing is answered twice, nothing is lost.
+
+use std::time::Duration;
+
+use cs_fence::Fenced;
+use cs_journal::{Action, Woke};
+use cs_model::{AskId, AskState, Author, CardId, CardState, Ending, FailureClass, RunState, TurnSeq, TurnState};
+use cs_record::{AnswerAsk, SendTo};
+use cs_settle::{Answered, GaveUp, MAX_STARTS};
+
+use super::World;
+use super::world::Taken;
+
+async fn answer_ask(world: &World, ask: AskId) {
+    let answer = AnswerAsk {
+        ask,
+        body: "left".to_owned(),
+        person: world.person.clone(),
+    };
+    world.people.answer_ask(&answer).await.expect("it is open");
+}
+
+async fn states(world: &World, card: CardId) -> Vec<TurnState> {
+    let turns = world.cards.turns(card, TurnSeq::START, 99).await.expect("the card is there");
+    turns.iter().map(|turn| turn.state).collect()
+}
+
+/// Returns the asks that are news to an attempt.
+async fn news(world: &World, taken: &Taken) -> Vec<AskId> {
+    let brief = world.daemon.run_brief(&taken.attempt).await.expect("it answers");
+    let Fenced::Applied(brief) = brief else {
+        panic!("it runs: {brief:?}");
+    };
+    let news = brief.asks.iter().filter(|ask| ask.given == Some(taken.attempt.epoch));
+    news.map(|ask| ask.id).collect()
+}
+
+/// An answer writes its words once, settles the turns that were taken and only those, and finishes the run.
+pub async fn an_answer_settles_what_was_taken(world: &World) {
+    let taken = world.running().await;
+    let card = taken.claimed.card;
+    world.send(SendTo::Card(card), "one more thing").await;
+    let applied = world.answer(&taken.attempt, &World::words("done")).await;
+    let Fenced::Applied(Answered {
+        turn: Some(turn),
+        asked: false,
+    }) = applied
+    else {
+        panic!("it is the current attempt: {applied:?}");
+    };
+    let again = world.answer(&taken.attempt, &World::words("done")).await;
+    assert!(matches!(again, Fenced::Stale(_)), "{again:?}");
+    let turns = world.cards.turns(card, TurnSeq::START, 99).await.expect("the card is there");
+    assert_eq!(turns.len(), 3);
+    assert_eq!((turns[2].id, &turns[2].author), (turn, &Author::Agent(taken.claimed.run)));
+    assert_eq!(states(world, card).await, [TurnState::Settled, TurnState::Pending, TurnState::Settled]);
+    assert_eq!(world.run_state(card).await, RunState::Ended(Ending::Finished));
+    let next = world.take(Action::TakeTurns).await.expect("the turn that came meanwhile");
+    assert_eq!(next.claimed.run, taken.claimed.run, "one owner for the card's whole life");
+    assert_eq!(next.claimed.woke, Woke::Turns(vec![turns[1].id]));
+}
+
+/// A run that asked goes on when it has its answer, and not before; an attempt that fails does not use the answer up.
+pub async fn an_answered_question_wakes_its_run(world: &World) {
+    let taken = world.running().await;
+    let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
+    assert!(world.take(Action::TakeRearms).await.is_none());
+    assert_eq!(states(world, taken.claimed.card).await, [TurnState::Settled]);
+    answer_ask(world, ask).await;
+    let second = world.take(Action::TakeRearms).await.expect("it has its answer");
+    assert_eq!(second.claimed.woke, Woke::Answer(ask));
+    assert_eq!(news(world, &second).await, [ask]);
+    let _ = world.give_up(&second.attempt, FailureClass::Infrastructure).await;
+    world.clock.advance(Duration::from_secs(3600));
+    let third = world.take(Action::TakeResumes).await.expect("it goes on");
+    assert_eq!(third.claimed.woke, Woke::Retry);
+    assert_eq!(news(world, &third).await, [ask], "the answer is still news");
+    let _ = world.answer(&third.attempt, &World::words("done")).await;
+    assert_eq!(world.run_state(taken.claimed.card).await, RunState::Ended(Ending::Finished));
+    assert!(world.detail(taken.claimed.card).await.asks[0].delivered);
+}
+
+/// The same answer twice, with a question, asks once and says the same (crash point P14).
+pub async fn a_repeated_answer_asks_once(world: &World) {
+    let taken = world.running().await;
+    let mut answer = world.question(&["left", "right"], None);
+    answer.text = Some("I have a question".to_owned());
+    let first = world.answer(&taken.attempt, &answer).await;
+    let before = world.picture().await;
+    let again = world.answer(&taken.attempt, &answer).await;
+    assert!(matches!(first, Fenced::Applied(Answered { turn: Some(_), asked: true })), "{first:?}");
+    assert_eq!(first, again);
+    assert_eq!(before, world.picture().await);
+    let ask = answer.ask.as_ref().expect("it asks").id;
+    answer_ask(world, ask).await;
+    assert_eq!(first, world.answer(&taken.attempt, &answer).await, "also after it was answered");
+    let other = world.answer(&taken.attempt, &world.question(&[], None)).await;
+    assert!(matches!(other, Fenced::Stale(_)), "another question is another answer: {other:?}");
+}
+
+/// A person's turn wakes a run that asked; its question stays open, and the run waits for it again.
+pub async fn a_turn_wakes_an_asked_run_and_its_question_stays(world: &World) {
+    let taken = world.running().await;
+    let card = taken.claimed.card;
+    let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
+    assert_eq!(world.send(SendTo::Card(card), "by the way").await.open_asks, 1);
+    let second = world.take(Action::TakeTurns).await.expect("a turn wakes it");
+    assert_eq!(second.claimed.run, taken.claimed.run);
+    let done = world.answer(&second.attempt, &World::words("noted")).await;
+    assert!(matches!(done, Fenced::Applied(Answered { asked: true, .. })), "{done:?}");
+    assert_eq!(world.detail(card).await.asks[0].state, AskState::Open);
+    answer_ask(world, ask).await;
+    assert!(world.take(Action::TakeRearms).await.is_some());
+}
+
+/// An answer that comes while its run is at work for a turn is not news to that attempt: it wakes the next one.
+pub async fn an_answer_that_came_too_late_for_an_attempt_wakes_the_next(world: &World) {
+    let taken = world.running().await;
+    let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
+    world.send(SendTo::Card(taken.claimed.card), "by the way").await;
+    let second = world.take(Action::TakeTurns).await.expect("a turn wakes it");
+    answer_ask(world, ask).await;
+    assert!(news(world, &second).await.is_empty());
+    let done = world.answer(&second.attempt, &World::words("noted")).await;
+    assert!(matches!(done, Fenced::Applied(Answered { asked: true, .. })), "{done:?}");
+    let third = world.take(Action::TakeRearms).await.expect("the answer wakes it");
+    assert_eq!(news(world, &third).await, [ask]);
+}
+
+/// Three tries, then the card is failed with the count in its reason, keeps its turns, and a new turn begins a new count.
+pub async fn the_third_try_is_the_last(world: &World) {
+    let mut taken = world.running().await;
+    let card = taken.claimed.card;
+    for tries in 1..3 {
+        let gave_up = world.give_up(&taken.attempt, FailureClass::Agent).await;
+        assert!(matches!(gave_up, Fenced::Applied(GaveUp::Again { tries: t, .. }) if t == tries), "{gave_up:?}");
+        world.clock.advance(Duration::from_secs(600));
+        taken = world.take(Action::TakeResumes).await.expect("it goes on");
+        assert_eq!(taken.claimed.woke, Woke::Retry);
+    }
+    let gave_up = world.give_up(&taken.attempt, FailureClass::Agent).await;
+    assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 3 }));
+    let detail = world.detail(card).await;
+    assert_eq!(detail.card.state, CardState::Failed);
+    let reason = detail.card.reason.expect("it says why");
+    assert!(reason.contains("it broke") && reason.contains('3'), "{reason}");
+    assert_eq!(states(world, card).await, [TurnState::Pending]);
+    world.clock.advance(Duration::from_secs(3600));
+    assert!(world.take(Action::TakeResumes).await.is_none() && world.take(Action::TakeTurns).await.is_none());
+    world.send(SendTo::Card(card), "try again").await;
+    let next = world.take(Action::TakeTurns).await.expect("a new turn opens it");
+    assert!(matches!(next.claimed.woke, Woke::Turns(turns) if turns.len() == 2));
+    assert_eq!(world.detail(card).await.card.tries, 0);
+}
+
+/// What the agent did not cause uses up no try.
+pub async fn a_failure_that_is_nobodys_fault_counts_no_try(world: &World) {
+    let taken = world.running().await;
+    let gave_up = world.give_up(&taken.attempt, FailureClass::Overloaded).await;
+    assert!(matches!(gave_up, Fenced::Applied(GaveUp::Again { tries: 0, .. })), "{gave_up:?}");
+    let taken = world.running().await;
+    let gave_up = world.give_up(&taken.attempt, FailureClass::InvalidRequest).await;
+    assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 0 }));
+    assert_eq!(world.detail(taken.claimed.card).await.card.state, CardState::Failed);
+}
+
+/// Ten starts without an accepted settlement park the card, whatever ended them.
+pub async fn the_tenth_start_parks_the_card(world: &World) {
+    let mut taken = world.running().await;
+    let card = taken.claimed.card;
+    for start in 1..=MAX_STARTS {
+        let one = cs_fence::Interruption {
+            attempt: taken.attempt,
+            at: cs_model::Clock::now(&*world.clock),
+        };
+        world.attempts.interrupt(world.machine, world.operation(), &[one]).await.expect("it answers");
+        if start < MAX_STARTS {
+            taken = world.take(Action::TakeResumes).await.expect("it goes on");
+        }
+    }
+    assert!(world.take(Action::TakeResumes).await.is_none());
+    let detail = world.detail(card).await;
+    assert_eq!((detail.card.state, detail.card.starts), (CardState::Failed, MAX_STARTS));
+    assert!(detail.card.reason.expect("it says why").contains("10 starts"));
+    assert_eq!(states(world, card).await, [TurnState::Pending]);
+    world.send(SendTo::Card(card), "try again").await;
+    assert!(world.take(Action::TakeTurns).await.is_some());
+    assert_eq!(world.detail(card).await.card.starts, 1);
+}
+
+/// A run that goes on by itself waits for its time; a person's turn does not.
+pub async fn a_retry_waits_for_its_time(world: &World) {
+    let taken = world.running().await;
+    let gave_up = world.give_up(&taken.attempt, FailureClass::Agent).await;
+    let Fenced::Applied(GaveUp::Again { not_before, .. }) = gave_up else {
+        panic!("the first failure is not the last: {gave_up:?}");
+    };
+    assert!(world.take(Action::TakeResumes).await.is_none());
+    let agents = [super::world::AGENT.to_owned()];
+    let peeked = world.daemon.peek(world.machine, &agents).await.expect("it answers");
+    assert_eq!(peeked.next_due, Some(not_before));
+    world.clock.set(not_before);
+    assert!(world.take(Action::TakeResumes).await.is_some());
+}

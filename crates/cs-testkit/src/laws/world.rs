@@ -1,0 +1,269 @@
+//! One record with everything that a law needs around it.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use cs_fence::{Attempt, AttemptRecord, Fenced, ProcessFact, TokenSeed};
+use cs_journal::{Action, ClaimError, ClaimRecord, ClaimRequest, ClaimedRun, Receipt};
+use cs_model::{
+    AgentName, AskId, CardId, Clock, CodebaseId, FailureClass, IdSource, LandingId, MachineId, OperationId, Person,
+    RunState, TurnId, TurnSeq,
+};
+use cs_record::{
+    Aggregate, CardDetail, CardFilter, CardReads, Codebases, DaemonReads, LandingRecord, Machines, PeopleActs, Record,
+    RowStore, Send, SendTo, Sent, TurnMark, readiness,
+};
+use cs_settle::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettlementRecord, Usage};
+
+use crate::{SeededIds, SetClock};
+
+/// The route of the world.
+pub(crate) const AGENT: &str = "mine";
+
+/// A record behind its ports, its clock, a machine with a codebase, and a person.
+pub struct World {
+    /// Takes work.
+    pub claims: Arc<dyn ClaimRecord>,
+    /// Facts of attempts.
+    pub attempts: Arc<dyn AttemptRecord>,
+    /// Outcomes.
+    pub settlements: Arc<dyn SettlementRecord>,
+    /// Acts of people.
+    pub people: Arc<dyn PeopleActs>,
+    /// Codebases.
+    pub codebases: Arc<dyn Codebases>,
+    /// Reads for people.
+    pub cards: Arc<dyn CardReads>,
+    /// Reads for daemons.
+    pub daemon: Arc<dyn DaemonReads>,
+    /// Results of landings.
+    pub landings: Arc<dyn LandingRecord>,
+    /// Machines and pauses.
+    pub machines: Arc<dyn Machines>,
+    /// The clock of the record.
+    pub clock: Arc<SetClock>,
+    /// Ids of the caller.
+    pub ids: Arc<SeededIds>,
+    /// A machine that has the codebase.
+    pub machine: MachineId,
+    /// The codebase.
+    pub codebase: CodebaseId,
+    /// A person.
+    pub person: Person,
+    _guard: Box<dyn Any + std::marker::Send + Sync>,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("World(..)")
+    }
+}
+
+/// An attempt and the claim that made it.
+#[derive(Debug, Clone)]
+pub(crate) struct Taken {
+    pub(crate) claimed: ClaimedRun,
+    pub(crate) attempt: Attempt,
+}
+
+impl World {
+    /// Makes a world over an empty store whose clock is the given one; the guard lives as long as the world.
+    ///
+    /// # Panics
+    /// When the record refuses the codebase of the world.
+    pub async fn new<S: RowStore>(
+        store: S,
+        clock: Arc<SetClock>,
+        guard: impl Any + std::marker::Send + Sync,
+    ) -> Self {
+        let ids = |seed| Arc::new(SeededIds::new(seed, Arc::clone(&clock) as Arc<dyn Clock>));
+        let record = Arc::new(Record::new(store, ids(1)));
+        let ids = ids(2);
+        let world = Self {
+            claims: Arc::clone(&record) as _,
+            attempts: Arc::clone(&record) as _,
+            settlements: Arc::clone(&record) as _,
+            people: Arc::clone(&record) as _,
+            codebases: Arc::clone(&record) as _,
+            cards: Arc::clone(&record) as _,
+            daemon: Arc::clone(&record) as _,
+            landings: Arc::clone(&record) as _,
+            machines: record,
+            clock,
+            machine: MachineId::from_uuid(ids.uuid_v7()),
+            codebase: CodebaseId::from_uuid(ids.uuid_v7()),
+            person: "Ada".parse().expect("a name"),
+            ids,
+            _guard: Box::new(guard),
+        };
+        let added = world.codebases.add_codebase(world.codebase, "engine", world.machine).await;
+        added.expect("an empty record takes a codebase");
+        world
+    }
+
+    pub(crate) fn operation(&self) -> OperationId {
+        OperationId::from_uuid(self.ids.uuid_v7())
+    }
+
+    pub(crate) fn request(&self, action: Action, limit: u32) -> ClaimRequest {
+        ClaimRequest {
+            action,
+            limit,
+            agents: vec![AGENT.to_owned()],
+            seed: TokenSeed::from_bytes(self.ids.secret()),
+        }
+    }
+
+    pub(crate) fn new_turn(&self, to: SendTo, body: &str) -> Send {
+        Send {
+            turn: TurnId::from_uuid(self.ids.uuid_v7()),
+            to,
+            person: self.person.clone(),
+            body: body.to_owned(),
+        }
+    }
+
+    pub(crate) fn new_card(&self) -> SendTo {
+        SendTo::NewCard {
+            card: CardId::from_uuid(self.ids.uuid_v7()),
+            title: "make it go".to_owned(),
+            codebase: Some(self.codebase),
+            base: Some("main".to_owned()),
+            agent: AGENT.parse::<AgentName>().expect("a name"),
+        }
+    }
+
+    /// Puts a turn on a new card.
+    pub(crate) async fn card(&self) -> CardId {
+        self.send(self.new_card(), "please").await.card
+    }
+
+    pub(crate) async fn send(&self, to: SendTo, body: &str) -> Sent {
+        self.people.send(&self.new_turn(to, body)).await.expect("a good turn is taken")
+    }
+
+    pub(crate) async fn claim(&self, action: Action, limit: u32) -> Result<(Receipt, ClaimRequest), ClaimError> {
+        let request = self.request(action, limit);
+        let receipt = self.claims.claim(self.machine, self.operation(), &request).await?;
+        Ok((receipt, request))
+    }
+
+    /// Takes at most one run.
+    pub(crate) async fn take(&self, action: Action) -> Option<Taken> {
+        let (receipt, request) = self.claim(action, 1).await.expect("the record answers");
+        receipt.runs.into_iter().next().map(|claimed| Taken {
+            attempt: claimed.attempt(&request.seed),
+            claimed,
+        })
+    }
+
+    /// Puts a turn on a new card and takes it.
+    pub(crate) async fn running(&self) -> Taken {
+        self.card().await;
+        self.take(Action::TakeTurns).await.expect("the card is ready")
+    }
+
+    pub(crate) fn words(text: &str) -> Answer {
+        Answer {
+            text: Some(text.to_owned()),
+            ask: None,
+            usage: Usage::default(),
+        }
+    }
+
+    pub(crate) fn question(&self, choices: &[&str], offer: Option<Offer>) -> Answer {
+        Answer {
+            text: None,
+            ask: Some(NewAsk {
+                id: AskId::from_uuid(self.ids.uuid_v7()),
+                question: "which way?".to_owned(),
+                choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+                offer,
+            }),
+            usage: Usage::default(),
+        }
+    }
+
+    pub(crate) async fn answer(&self, attempt: &Attempt, answer: &Answer) -> Fenced<Answered> {
+        self.settlements.answer(attempt, answer).await.expect("the record answers")
+    }
+
+    /// Ends a running attempt with a question and returns the question.
+    pub(crate) async fn ask(&self, attempt: &Attempt, answer: &Answer) -> AskId {
+        let done = self.answer(attempt, answer).await;
+        assert!(matches!(done, Fenced::Applied(Answered { asked: true, .. })), "{done:?}");
+        answer.ask.as_ref().expect("it asks").id
+    }
+
+    /// Ends a running attempt with an offer to land, and returns its ask.
+    pub(crate) async fn offer(&self, attempt: &Attempt) -> AskId {
+        let message = Some("Make it go".to_owned());
+        self.ask(attempt, &self.question(&[], Some(Offer { message }))).await
+    }
+
+    pub(crate) async fn give_up(&self, attempt: &Attempt, class: FailureClass) -> Fenced<GaveUp> {
+        let failure = GiveUp {
+            class,
+            reason: "it broke".to_owned(),
+            usage: Usage::default(),
+        };
+        self.settlements.give_up(attempt, &failure).await.expect("the record answers")
+    }
+
+    pub(crate) fn landing_id(&self) -> LandingId {
+        LandingId::from_uuid(self.ids.uuid_v7())
+    }
+
+    pub(crate) fn process(number: u32) -> ProcessFact {
+        ProcessFact {
+            pid: number,
+            start_ticks: u64::from(number) * 100,
+            boot_id: "boot".to_owned(),
+        }
+    }
+
+    pub(crate) async fn detail(&self, card: CardId) -> CardDetail {
+        self.cards.card(card).await.expect("the card is there")
+    }
+
+    pub(crate) async fn run_state(&self, card: CardId) -> RunState {
+        let detail = self.detail(card).await;
+        detail.runs.last().expect("the card has a run").state
+    }
+
+    /// Prints everything that people can see of the record: two records that print the same are the same.
+    pub(crate) async fn picture(&self) -> String {
+        let cards = self.cards.cards(CardFilter::All).await.expect("the record answers");
+        let mut text = String::new();
+        for summary in cards {
+            let card = summary.card.id;
+            let turns = self.cards.turns(card, TurnSeq::START, u32::MAX).await.expect("the card is there");
+            text.push_str(&format!("{summary:#?}\n{:#?}\n{turns:#?}\n", self.detail(card).await));
+        }
+        let asks = self.cards.open_asks().await.expect("the record answers");
+        let agents = [AGENT.to_owned()];
+        let peeked = self.daemon.peek(self.machine, &agents).await.expect("the record answers");
+        text.push_str(&format!("{asks:#?}\n{peeked:#?}"));
+        text
+    }
+
+    /// Checks for every card that what it is stored to be ready for follows from its rows.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn check_readiness(&self) {
+        for summary in self.cards.cards(CardFilter::All).await.expect("the record answers") {
+            let detail = self.detail(summary.card.id).await;
+            let turns = self.cards.turns(detail.card.id, TurnSeq::START, u32::MAX).await;
+            let aggregate = Aggregate {
+                turns: turns.expect("the card is there").iter().map(TurnMark::from).collect(),
+                card: detail.card,
+                runs: detail.runs,
+                asks: detail.asks,
+                landings: detail.landings,
+            };
+            assert_eq!(aggregate.card.ready, readiness(&aggregate), "{aggregate:#?}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The record in memory, as strict as a database: the same constraints, the same counted writes, one transaction at a time.
+
+mod constraints;
+mod reads;
+mod select;
+mod store;
+mod tables;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cs_model::{Clock, OperationId};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use tables::Tables;
+
+/// A store in memory. It copies rows in and out, and its one lock stands for those of the cards.
+pub struct MemoryStore {
+    tables: Arc<Mutex<Tables>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl MemoryStore {
+    /// Makes an empty record whose time is that of the clock.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            tables: Arc::default(),
+            clock,
+        }
+    }
+
+    /// Makes a copy of the present rows, as a backup would.
+    pub async fn backup(&self) -> Self {
+        let tables = self.tables.lock().await.clone();
+        Self {
+            tables: Arc::new(Mutex::new(tables)),
+            clock: Arc::clone(&self.clock),
+        }
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemoryStore(..)")
+    }
+}
+
+/// A transaction of the memory store. Dropping it lets go of the lock; nothing was changed.
+#[derive(Debug)]
+pub struct MemoryTx {
+    tables: OwnedMutexGuard<Tables>,
+    operation: Option<OperationId>,
+    machine: Option<cs_model::MachineId>,
+    /// The cards whose lock this transaction holds.
+    locked: Vec<cs_model::CardId>,
+}

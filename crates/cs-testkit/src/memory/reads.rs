@@ -1,0 +1,87 @@
+//! Reads over the rows.
+
+use cs_model::{AskState, CardId, CardState, MachineId, RunId, RunState, Time};
+use cs_record::{Ask, Card, CardDetail, CardFilter, CardSummary, Peeked, ReadyFor, Run, RunBrief, Turn};
+
+use super::tables::{Named, Tables};
+
+impl Tables {
+    pub(super) fn peek(&self, machine: MachineId, agents: &[String], now: Time) -> Peeked {
+        let ready = |what| self.offered(machine, agents).any(|card| card.ready.what == what && card.ready.from <= now);
+        let to_close = |run: &Run| run.machine == machine && run.state != RunState::Running && run.process.is_some();
+        let due = self.offered(machine, agents).map(|card| card.ready.from).filter(|from| *from > now);
+        Peeked {
+            turns: ready(ReadyFor::Turns),
+            rearms: ready(ReadyFor::Rearm),
+            resumes: ready(ReadyFor::Resume),
+            landings: !self.takeable_landings(machine).is_empty(),
+            to_close: self.runs.values().any(to_close),
+            next_due: due.min(),
+        }
+    }
+
+    pub(super) fn turns_of(&self, card: CardId) -> Vec<Turn> {
+        let mut turns: Vec<_> = self.turns.values().filter(|turn| turn.card == card).cloned().collect();
+        turns.sort_by_key(|turn| turn.seq);
+        turns
+    }
+
+    fn asks_where(&self, wanted: impl Fn(&Ask) -> bool) -> Vec<Ask> {
+        let mut asks: Vec<_> = self.asks.values().filter(|ask| wanted(ask)).cloned().collect();
+        asks.sort_by_key(|ask| (ask.asked_at, ask.id));
+        asks
+    }
+
+    pub(super) fn run_brief(&self, run: RunId) -> Option<(Run, RunBrief)> {
+        let run = self.runs.get(&run)?.clone();
+        let card = self.cards.get(&run.card)?.clone();
+        let brief = RunBrief {
+            codebase: self.codebase_name(&card),
+            turns: self.turns_of(card.id),
+            asks: self.asks_where(|ask| ask.run == run.id),
+            card,
+        };
+        Some((run, brief))
+    }
+
+    pub(super) fn machine_runs(&self, machine: MachineId) -> Vec<Run> {
+        let held = |run: &&Run| run.machine == machine && (run.state == RunState::Running || run.process.is_some());
+        self.runs.values().filter(held).cloned().collect()
+    }
+
+    pub(super) fn summaries(&self, filter: CardFilter) -> Vec<CardSummary> {
+        let wanted = |card: &&Card| match filter {
+            CardFilter::All => true,
+            CardFilter::Current => !matches!(card.state, CardState::Landed | CardState::Closed),
+        };
+        let mut cards: Vec<_> = self.cards.values().filter(wanted).collect();
+        cards.sort_by_key(|card| std::cmp::Reverse((card.updated_at, card.id)));
+        let summary = |card: &Card| CardSummary::of(self.aggregate(card, &Named::default()), self.codebase_name(card));
+        cards.into_iter().map(summary).collect()
+    }
+
+    pub(super) fn detail(&self, card: CardId) -> Option<CardDetail> {
+        let card = self.cards.get(&card)?.clone();
+        let mut runs: Vec<_> = self.runs.values().filter(|run| run.card == card.id).cloned().collect();
+        runs.sort_by_key(|run| (run.started_at, run.id));
+        let mut landings: Vec<_> =
+            self.landings.values().filter(|landing| landing.card == card.id).cloned().collect();
+        landings.sort_by_key(|landing| (landing.accepted_at, landing.id));
+        Some(CardDetail {
+            codebase: self.codebase_name(&card),
+            asks: self.asks_where(|ask| ask.card == card.id),
+            runs,
+            landings,
+            card,
+        })
+    }
+
+    pub(super) fn open_asks(&self) -> Vec<(Ask, String)> {
+        let open = self.asks_where(|ask| ask.state == AskState::Open);
+        let titled = |ask: Ask| {
+            let title = self.cards.get(&ask.card)?.title.clone();
+            Some((ask, title))
+        };
+        open.into_iter().filter_map(titled).collect()
+    }
+}
