@@ -17,88 +17,72 @@ struct Changed<R> {
     now: R,
 }
 
+/// Runs the statement of a file over all rows, and checks that it changed as many.
+macro_rules! batch {
+    ($connection:expr, $name:literal, $rows:expr) => {
+        batch(
+            $connection,
+            $name,
+            include_str!(concat!("../queries/", $name, ".sql")),
+            $rows,
+        )
+    };
+}
+
 /// Writes everything. The caller rolls back on any error.
 pub(crate) async fn write(
     connection: &mut SqliteConnection,
     operation: Option<OperationId>,
     writes: &Writes,
 ) -> Result<(), StoreError> {
-    let c = connection;
-    let cards: Vec<_> = writes.new_cards.iter().map(CardRow::from).collect();
-    batch(
-        c,
-        "insert_cards",
-        include_str!("../queries/insert_cards.sql"),
-        &cards,
-    )
-    .await?;
+    write_cards(connection, writes).await?;
+    write_runs(connection, writes).await?;
+    write_turns(connection, writes).await?;
+    write_asks(connection, writes).await?;
+    write_landings(connection, writes).await?;
+    complete_journal(connection, operation, writes).await
+}
+
+async fn write_cards(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+    let new: Vec<_> = writes.new_cards.iter().map(CardRow::from).collect();
+    batch!(connection, "insert_cards", &new).await?;
     let cards: Vec<_> = writes.cards.iter().map(changed::<_, CardRow>).collect();
-    batch(
-        c,
-        "update_cards",
-        include_str!("../queries/update_cards.sql"),
-        &cards,
-    )
-    .await?;
-    let runs: Vec<_> = writes.new_runs.iter().map(RunRow::from).collect();
-    batch(
-        c,
-        "insert_runs",
-        include_str!("../queries/insert_runs.sql"),
-        &runs,
-    )
-    .await?;
+    batch!(connection, "update_cards", &cards).await
+}
+
+async fn write_runs(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+    let new: Vec<_> = writes.new_runs.iter().map(RunRow::from).collect();
+    batch!(connection, "insert_runs", &new).await?;
     let runs: Vec<_> = writes.runs.iter().map(changed::<_, RunRow>).collect();
-    batch(
-        c,
-        "update_runs",
-        include_str!("../queries/update_runs.sql"),
-        &runs,
-    )
-    .await?;
+    batch!(connection, "update_runs", &runs).await
+}
+
+/// New turns and asks come one to a card and an operation, and no operation writes them to many cards: so they are single.
+async fn write_turns(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
     for turn in &writes.new_turns {
-        insert_turn(c, turn).await?;
+        insert_turn(connection, turn).await?;
     }
     let turns: Vec<_> = writes.turns.iter().map(changed::<_, MarkRow>).collect();
-    batch(
-        c,
-        "update_turns",
-        include_str!("../queries/update_turns.sql"),
-        &turns,
-    )
-    .await?;
+    batch!(connection, "update_turns", &turns).await
+}
+
+async fn write_asks(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
     for ask in &writes.new_asks {
-        insert_ask(c, AskRow::try_from(ask)?).await?;
+        insert_ask(connection, AskRow::try_from(ask)?).await?;
     }
     let asks = writes
         .asks
         .iter()
         .map(changed_ask)
         .collect::<Result<Vec<_>, _>>()?;
-    batch(
-        c,
-        "update_asks",
-        include_str!("../queries/update_asks.sql"),
-        &asks,
-    )
-    .await?;
-    let landings: Vec<_> = writes.new_landings.iter().map(LandingRow::from).collect();
-    batch(
-        c,
-        "insert_landings",
-        include_str!("../queries/insert_landings.sql"),
-        &landings,
-    )
-    .await?;
+    batch!(connection, "update_asks", &asks).await
+}
+
+async fn write_landings(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+    let new: Vec<_> = writes.new_landings.iter().map(LandingRow::from).collect();
+    batch!(connection, "insert_landings", &new).await?;
     let landings: Vec<_> = writes.landings.iter().map(changed::<_, LandingRow>).collect();
-    batch(
-        c,
-        "update_landings",
-        include_str!("../queries/update_landings.sql"),
-        &landings,
-    )
-    .await?;
-    complete_journal(c, operation, writes).await
+    batch!(connection, "update_landings", &landings).await
 }
 
 fn changed<'a, T, R: From<&'a T>>(change: &'a Change<T>) -> Changed<R> {

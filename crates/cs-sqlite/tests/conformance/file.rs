@@ -15,12 +15,20 @@ use crate::home::Home;
 async fn check_refused(home: &Home, path: &Path, fits: impl Fn(&OpenError) -> bool) {
     let error = home.open_at(path).await.expect_err("it is refused");
     assert!(fits(&error), "{error:?}");
-    assert!(error.to_string().contains(&path.display().to_string()), "it names the file: {error}");
+    assert!(
+        error.to_string().contains(&path.display().to_string()),
+        "it names the file: {error}"
+    );
 }
 
 async fn raw(path: &Path, sql: &str) {
-    let mut connection = SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display())).await.expect("it opens");
-    sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.expect("the statement is good");
+    let mut connection = SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display()))
+        .await
+        .expect("it opens");
+    sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
+        .execute(&mut connection)
+        .await
+        .expect("the statement is good");
     connection.close().await.expect("it closes");
 }
 
@@ -29,9 +37,15 @@ async fn raw(path: &Path, sql: &str) {
 async fn a_new_file_is_private() {
     let home = Home::new();
     let store = home.open().await.expect("it opens");
-    store.add_codebase(cs_model::CodebaseId::from_uuid(uuid()), "engine", machine()).await.expect("it writes");
+    store
+        .add_codebase(cs_model::CodebaseId::from_uuid(uuid()), "engine", machine())
+        .await
+        .expect("it writes");
     for name in ["record.db", "record.db-wal", "record.db-shm"] {
-        let mode = std::fs::metadata(home.path(name)).expect("it is there").permissions().mode();
+        let mode = std::fs::metadata(home.path(name))
+            .expect("it is there")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
 }
@@ -49,9 +63,17 @@ fn machine() -> MachineId {
 async fn a_file_that_is_not_ours_is_refused() {
     let home = Home::new();
     let text = home.path("notes.txt");
-    std::fs::write(&text, "these are notes, and no database, however long they may be").expect("it is written");
+    std::fs::write(
+        &text,
+        "these are notes, and no database, however long they may be",
+    )
+    .expect("it is written");
     check_refused(&home, &text, |error| matches!(error, OpenError::NotOurs { .. })).await;
-    assert!(std::fs::read_to_string(&text).expect("it is there").starts_with("these are notes"));
+    assert!(
+        std::fs::read_to_string(&text)
+            .expect("it is there")
+            .starts_with("these are notes")
+    );
     let other = home.path("other.db");
     raw(&other, "create table birds (name text)").await;
     check_refused(&home, &other, |error| matches!(error, OpenError::NotOurs { .. })).await;
@@ -67,7 +89,14 @@ async fn a_newer_file_is_refused() {
     home.open().await.expect("it opens").close().await;
     raw(&home.path("record.db"), "pragma user_version = 99").await;
     check_refused(&home, &home.path("record.db"), |error| {
-        matches!(error, OpenError::TooNew { found: 99, known: 1, .. })
+        matches!(
+            error,
+            OpenError::TooNew {
+                found: 99,
+                known: 1,
+                ..
+            }
+        )
     })
     .await;
 }
@@ -78,9 +107,15 @@ async fn a_path_that_cannot_be_opened_is_named() {
     let home = Home::new();
     let directory = home.path("directory");
     std::fs::create_dir(&directory).expect("it is made");
-    check_refused(&home, &directory, |error| matches!(error, OpenError::Unreachable { .. })).await;
+    check_refused(&home, &directory, |error| {
+        matches!(error, OpenError::Unreachable { .. })
+    })
+    .await;
     let nowhere = home.path("no/such/place.db");
-    check_refused(&home, &nowhere, |error| matches!(error, OpenError::Unreachable { .. })).await;
+    check_refused(&home, &nowhere, |error| {
+        matches!(error, OpenError::Unreachable { .. })
+    })
+    .await;
 }
 
 /// What was written is there after the file was closed and opened again.
@@ -98,11 +133,17 @@ async fn a_record_survives_its_process() {
 #[tokio::test]
 async fn the_data_version_tells_of_writes() {
     let home = Home::new();
-    let (one, other) = (home.open().await.expect("it opens"), home.open().await.expect("it opens twice"));
+    let (one, other) = (
+        home.open().await.expect("it opens"),
+        home.open().await.expect("it opens twice"),
+    );
     let before = one.data_version().await.expect("it answers");
     assert_eq!(one.data_version().await.expect("it answers"), before);
     let ada = "Ada".parse().expect("a name");
-    other.pause(PauseScope::Everything, None, &ada).await.expect("it pauses");
+    other
+        .pause(PauseScope::Everything, None, &ada)
+        .await
+        .expect("it pauses");
     let after = one.data_version().await.expect("it answers");
     assert_ne!(after, before);
     one.unpause(PauseScope::Everything).await.expect("it answers");
@@ -113,7 +154,11 @@ async fn the_data_version_tells_of_writes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_processes_write_at_once() {
     let home = Home::new();
-    let stores = [home.open().await.expect("it opens"), home.open().await.expect("it opens twice")].map(Arc::new);
+    let stores = [
+        home.open().await.expect("it opens"),
+        home.open().await.expect("it opens twice"),
+    ]
+    .map(Arc::new);
     let mut writers = tokio::task::JoinSet::new();
     for number in 0..16_usize {
         let store = Arc::clone(&stores[number % 2]);
@@ -121,7 +166,10 @@ async fn two_processes_write_at_once() {
             for step in 0..10_u128 {
                 let id = uuid::Uuid::from_u128(u128::try_from(number).expect("small") * 100 + step + 1);
                 let name = format!("codebase {number} {step}");
-                store.add_codebase(cs_model::CodebaseId::from_uuid(id), &name, machine()).await.expect("it writes");
+                store
+                    .add_codebase(cs_model::CodebaseId::from_uuid(id), &name, machine())
+                    .await
+                    .expect("it writes");
             }
         });
     }

@@ -17,7 +17,11 @@ pub(crate) struct Home {
 impl Home {
     pub(crate) fn new() -> Self {
         let shared = Path::new("/dev/shm");
-        let directory = if shared.is_dir() { TempDir::new_in(shared) } else { TempDir::new() };
+        let directory = if shared.is_dir() {
+            TempDir::new_in(shared)
+        } else {
+            TempDir::new()
+        };
         Self {
             directory: directory.expect("a temporary directory can be made"),
             clock: Arc::new(SetClock::new()),

@@ -14,11 +14,32 @@ pub async fn a_card_is_taken_once(world: &World) {
     let second = world.send(SendTo::Card(card), "and quickly").await;
     let taken = world.take(Action::TakeTurns).await.expect("the card is ready");
     assert_eq!((taken.claimed.card, taken.claimed.kind), (card, RunKind::Owner));
-    let turns = world.cards.turns(card, TurnSeq::START, 10).await.expect("the card is there");
+    let turns = world
+        .cards
+        .turns(card, TurnSeq::START, 10)
+        .await
+        .expect("the card is there");
     assert_eq!(taken.claimed.woke, Woke::Turns(vec![turns[0].id, second.turn]));
-    assert!(turns.iter().all(|turn| turn.state == TurnState::Leased && turn.run == Some(taken.claimed.run)));
-    for action in [Action::TakeTurns, Action::TakeRearms, Action::TakeResumes, Action::TakeLandings] {
-        assert!(world.claim(action, 9).await.expect("the record answers").0.is_empty(), "{action}");
+    assert!(
+        turns
+            .iter()
+            .all(|turn| turn.state == TurnState::Leased && turn.run == Some(taken.claimed.run))
+    );
+    for action in [
+        Action::TakeTurns,
+        Action::TakeRearms,
+        Action::TakeResumes,
+        Action::TakeLandings,
+    ] {
+        assert!(
+            world
+                .claim(action, 9)
+                .await
+                .expect("the record answers")
+                .0
+                .is_empty(),
+            "{action}"
+        );
     }
 }
 
@@ -26,12 +47,23 @@ pub async fn a_card_is_taken_once(world: &World) {
 pub async fn a_replayed_claim_gives_the_first_result(world: &World) {
     world.card().await;
     let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
-    let first = world.claims.claim(world.machine, operation, &request).await.expect("it takes");
+    let first = world
+        .claims
+        .claim(world.machine, operation, &request)
+        .await
+        .expect("it takes");
     assert_eq!(first.runs.len(), 1);
     world.card().await;
-    let again = world.claims.claim(world.machine, operation, &request).await.expect("it is replayed");
+    let again = world
+        .claims
+        .claim(world.machine, operation, &request)
+        .await
+        .expect("it is replayed");
     assert_eq!(first, again);
-    assert!(world.take(Action::TakeTurns).await.is_some(), "the second card was not taken");
+    assert!(
+        world.take(Action::TakeTurns).await.is_some(),
+        "the second card was not taken"
+    );
 }
 
 /// An operation that was reconciled before it came can never take anything (CJ-10).
@@ -39,21 +71,39 @@ pub async fn a_cancelled_operation_never_takes(world: &World) {
     world.card().await;
     let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
     for _ in 0..2 {
-        let said = world.claims.reconcile(world.machine, operation).await.expect("the record answers");
+        let said = world
+            .claims
+            .reconcile(world.machine, operation)
+            .await
+            .expect("the record answers");
         assert_eq!(said, Reconciled::Cancelled);
     }
     let late = world.claims.claim(world.machine, operation, &request).await;
-    assert!(matches!(late, Err(ClaimError::Cancelled(id)) if id == operation), "{late:?}");
-    assert!(world.take(Action::TakeTurns).await.is_some(), "the card is still there to take");
+    assert!(
+        matches!(late, Err(ClaimError::Cancelled(id)) if id == operation),
+        "{late:?}"
+    );
+    assert!(
+        world.take(Action::TakeTurns).await.is_some(),
+        "the card is still there to take"
+    );
 }
 
 /// A claim whose answer was lost is confirmed with its receipt, whenever it is asked for (CJ-7).
 pub async fn a_lost_answer_is_confirmed(world: &World) {
     world.card().await;
     let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
-    let receipt = world.claims.claim(world.machine, operation, &request).await.expect("it takes");
+    let receipt = world
+        .claims
+        .claim(world.machine, operation, &request)
+        .await
+        .expect("it takes");
     for _ in 0..2 {
-        let said = world.claims.reconcile(world.machine, operation).await.expect("the record answers");
+        let said = world
+            .claims
+            .reconcile(world.machine, operation)
+            .await
+            .expect("the record answers");
         let action = Action::TakeTurns;
         assert_eq!(
             said,
@@ -71,9 +121,23 @@ pub async fn a_lost_answer_is_confirmed(world: &World) {
 /// An operation that took nothing leaves no row: it may come again, and then it takes.
 pub async fn an_empty_claim_leaves_no_row(world: &World) {
     let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
-    assert!(world.claims.claim(world.machine, operation, &request).await.expect("it answers").is_empty());
+    assert!(
+        world
+            .claims
+            .claim(world.machine, operation, &request)
+            .await
+            .expect("it answers")
+            .is_empty()
+    );
     world.card().await;
-    assert!(!world.claims.claim(world.machine, operation, &request).await.expect("it takes").is_empty());
+    assert!(
+        !world
+            .claims
+            .claim(world.machine, operation, &request)
+            .await
+            .expect("it takes")
+            .is_empty()
+    );
 }
 
 /// An operation id that is older than 24 h, or lies as far in the future, is refused and takes nothing.
@@ -84,7 +148,10 @@ pub async fn an_operation_far_from_the_clock_is_refused(world: &World) {
     let old = world.operation();
     world.clock.advance(day + Duration::from_secs(1));
     let refused = world.claims.claim(world.machine, old, &request).await;
-    assert!(matches!(refused, Err(ClaimError::ClockApart { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ClaimError::ClockApart { .. })),
+        "{refused:?}"
+    );
     let future = {
         world.clock.advance(day * 2);
         let id = world.operation();
@@ -93,7 +160,10 @@ pub async fn an_operation_far_from_the_clock_is_refused(world: &World) {
         id
     };
     let refused = world.claims.claim(world.machine, future, &request).await;
-    assert!(matches!(refused, Err(ClaimError::ClockApart { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ClaimError::ClockApart { .. })),
+        "{refused:?}"
+    );
     assert!(world.take(Action::TakeTurns).await.is_some());
 }
 
@@ -102,10 +172,22 @@ pub async fn a_machine_without_the_codebase_gets_nothing(world: &World) {
     world.card().await;
     let other = MachineId::from_uuid(world.ids.uuid_v7());
     let request = world.request(Action::TakeTurns, 5);
-    let receipt = world.claims.claim(other, world.operation(), &request).await.expect("it answers");
+    let receipt = world
+        .claims
+        .claim(other, world.operation(), &request)
+        .await
+        .expect("it answers");
     assert!(receipt.is_empty());
-    world.codebases.add_codebase(world.codebase, "engine", other).await.expect("the same codebase");
-    let receipt = world.claims.claim(other, world.operation(), &request).await.expect("it answers");
+    world
+        .codebases
+        .add_codebase(world.codebase, "engine", other)
+        .await
+        .expect("the same codebase");
+    let receipt = world
+        .claims
+        .claim(other, world.operation(), &request)
+        .await
+        .expect("it answers");
     assert_eq!(receipt.runs.len(), 1);
 }
 
@@ -115,28 +197,54 @@ pub async fn another_machine_or_route_gets_nothing(world: &World) {
     let _ = world.answer(&taken.attempt, &World::words("done")).await;
     world.send(SendTo::Card(taken.claimed.card), "more").await;
     let other = MachineId::from_uuid(world.ids.uuid_v7());
-    world.codebases.add_codebase(world.codebase, "engine", other).await.expect("the same codebase");
+    world
+        .codebases
+        .add_codebase(world.codebase, "engine", other)
+        .await
+        .expect("the same codebase");
     let mut request = world.request(Action::TakeTurns, 5);
-    let receipt = world.claims.claim(other, world.operation(), &request).await.expect("it answers");
+    let receipt = world
+        .claims
+        .claim(other, world.operation(), &request)
+        .await
+        .expect("it answers");
     assert!(receipt.is_empty(), "another machine");
     request.agents = vec!["other".to_owned()];
-    let receipt = world.claims.claim(world.machine, world.operation(), &request).await.expect("it answers");
+    let receipt = world
+        .claims
+        .claim(world.machine, world.operation(), &request)
+        .await
+        .expect("it answers");
     assert!(receipt.is_empty(), "another route");
-    assert_eq!(world.take(Action::TakeTurns).await.expect("its own").claimed.run, taken.claimed.run);
+    assert_eq!(
+        world.take(Action::TakeTurns).await.expect("its own").claimed.run,
+        taken.claimed.run
+    );
 }
 
 /// A pause is read by the take itself.
 pub async fn a_pause_closes_the_takes(world: &World) {
     world.card().await;
     for scope in [PauseScope::Everything, PauseScope::Machine(world.machine)] {
-        let pause = world.machines.pause(scope, Some("lunch"), &world.person).await.expect("it pauses");
-        assert_eq!(world.machines.pauses(world.machine).await.expect("it answers"), [pause]);
+        let pause = world
+            .machines
+            .pause(scope, Some("lunch"), &world.person)
+            .await
+            .expect("it pauses");
+        assert_eq!(
+            world.machines.pauses(world.machine).await.expect("it answers"),
+            [pause]
+        );
         assert!(world.take(Action::TakeTurns).await.is_none(), "{scope:?}");
         assert!(world.machines.unpause(scope).await.expect("it answers"));
         assert!(!world.machines.unpause(scope).await.expect("it answers"));
     }
     let other = PauseScope::Machine(MachineId::from_uuid(world.ids.uuid_v7()));
-    world.machines.pause(other, None, &world.person).await.expect("it pauses");
+    world
+        .machines
+        .pause(other, None, &world.person)
+        .await
+        .expect("it pauses");
     assert!(world.take(Action::TakeTurns).await.is_some());
 }
 
@@ -150,22 +258,49 @@ pub async fn a_batch_takes_what_single_claims_take(world: &World) {
     let (batch, _) = world.claim(Action::TakeTurns, 3).await.expect("it takes");
     let mut taken: Vec<_> = batch.runs.iter().map(|run| run.card).collect();
     for _ in 0..3 {
-        taken.push(world.take(Action::TakeTurns).await.expect("one more").claimed.card);
+        taken.push(
+            world
+                .take(Action::TakeTurns)
+                .await
+                .expect("one more")
+                .claimed
+                .card,
+        );
     }
     assert_eq!(taken, cards);
-    assert!(batch.runs.iter().all(|run| run.epoch.get() == 1 && run.resumed_at.is_none()));
+    assert!(
+        batch
+            .runs
+            .iter()
+            .all(|run| run.epoch.get() == 1 && run.resumed_at.is_none())
+    );
 }
 
 /// A card whose last process is not proven gone is ready for nothing: one card, one tree, one agent.
 pub async fn a_process_on_the_record_keeps_the_card(world: &World) {
     let taken = world.running().await;
     let process = World::process(7);
-    let _ = world.attempts.record_process(&taken.attempt, &process).await.expect("it answers");
+    let _ = world
+        .attempts
+        .record_process(&taken.attempt, &process)
+        .await
+        .expect("it answers");
     let _ = world.answer(&taken.attempt, &World::words("done")).await;
     world.send(SendTo::Card(taken.claimed.card), "more").await;
     assert!(world.take(Action::TakeTurns).await.is_none());
-    let stopped = world.daemon.stopped_runs(world.machine).await.expect("it answers");
-    assert_eq!(stopped.iter().map(|run| &run.process).collect::<Vec<_>>(), [&process]);
-    let _ = world.attempts.clear_process(&taken.attempt, &process).await.expect("it answers");
+    let stopped = world
+        .daemon
+        .stopped_runs(world.machine)
+        .await
+        .expect("it answers");
+    assert_eq!(
+        stopped.iter().map(|run| &run.process).collect::<Vec<_>>(),
+        [&process]
+    );
+    let _ = world
+        .attempts
+        .clear_process(&taken.attempt, &process)
+        .await
+        .expect("it answers");
     assert!(world.take(Action::TakeTurns).await.is_some());
 }

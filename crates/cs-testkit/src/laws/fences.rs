@@ -2,7 +2,9 @@
 
 use cs_fence::{Attempt, Fenced, InterruptOutcome, Interruption, Token};
 use cs_journal::{Action, Woke};
-use cs_model::{CardId, Clock, Ending, Epoch, FailureClass, MachineId, IdSource, RunState, TurnSeq, TurnState};
+use cs_model::{
+    CardId, Clock, Ending, Epoch, FailureClass, IdSource, MachineId, RunState, TurnSeq, TurnState,
+};
 use cs_settle::{GiveUp, Usage};
 
 use super::World;
@@ -11,9 +13,17 @@ use super::World;
 async fn check_stale(world: &World, attempt: &Attempt) {
     let before = world.picture().await;
     let process = World::process(9);
-    let record = world.attempts.record_process(attempt, &process).await.expect("it answers");
+    let record = world
+        .attempts
+        .record_process(attempt, &process)
+        .await
+        .expect("it answers");
     assert!(matches!(record, Fenced::Stale(_)), "{record:?}");
-    let clear = world.attempts.clear_process(attempt, &process).await.expect("it answers");
+    let clear = world
+        .attempts
+        .clear_process(attempt, &process)
+        .await
+        .expect("it answers");
     assert!(matches!(clear, Fenced::Stale(_)), "{clear:?}");
     let standing = world.attempts.standing(attempt).await.expect("it answers");
     assert!(matches!(standing, Fenced::Stale(_)), "{standing:?}");
@@ -37,7 +47,11 @@ async fn interrupt_as(world: &World, machine: MachineId, attempt: &Attempt) -> I
         attempt: *attempt,
         at: world.clock.now(),
     };
-    let outcomes = world.attempts.interrupt(machine, world.operation(), &[one]).await.expect("it answers");
+    let outcomes = world
+        .attempts
+        .interrupt(machine, world.operation(), &[one])
+        .await
+        .expect("it answers");
     assert_eq!(outcomes.len(), 1);
     assert_eq!(outcomes[0].0, attempt.run);
     outcomes[0].1
@@ -46,7 +60,10 @@ async fn interrupt_as(world: &World, machine: MachineId, attempt: &Attempt) -> I
 /// An attempt that was followed by another, and one whose run is over, change nothing (AF-3, AF-7, AF-8).
 pub async fn a_stale_attempt_changes_nothing(world: &World) {
     let first = world.running().await;
-    assert_eq!(interrupt(world, &first.attempt).await, InterruptOutcome::Interrupted);
+    assert_eq!(
+        interrupt(world, &first.attempt).await,
+        InterruptOutcome::Interrupted
+    );
     check_stale(world, &first.attempt).await;
     let second = world.take(Action::TakeResumes).await.expect("it goes on");
     check_stale(world, &first.attempt).await;
@@ -58,7 +75,10 @@ pub async fn a_stale_attempt_changes_nothing(world: &World) {
 pub async fn a_wrong_token_changes_nothing(world: &World) {
     let taken = world.running().await;
     let token = Token::from_bytes([7; 16]);
-    let forged = Attempt { token, ..taken.attempt };
+    let forged = Attempt {
+        token,
+        ..taken.attempt
+    };
     check_stale(world, &forged).await;
     assert_eq!(interrupt(world, &forged).await, InterruptOutcome::Stale);
     let applied = world.answer(&taken.attempt, &World::words("done")).await;
@@ -89,40 +109,95 @@ pub async fn a_process_is_recorded_and_cleared_under_its_fence(world: &World) {
     let taken = world.running().await;
     let (process, other) = (World::process(7), World::process(8));
     for _ in 0..2 {
-        let recorded = world.attempts.record_process(&taken.attempt, &process).await.expect("it answers");
+        let recorded = world
+            .attempts
+            .record_process(&taken.attempt, &process)
+            .await
+            .expect("it answers");
         assert_eq!(recorded, Fenced::Applied(()));
     }
-    let early = world.attempts.clear_process(&taken.attempt, &process).await.expect("it answers");
+    let early = world
+        .attempts
+        .clear_process(&taken.attempt, &process)
+        .await
+        .expect("it answers");
     assert!(matches!(early, Fenced::Stale(_)), "it still runs");
-    let running = world.daemon.running_runs(world.machine).await.expect("it answers");
+    let running = world
+        .daemon
+        .running_runs(world.machine)
+        .await
+        .expect("it answers");
     assert_eq!(running[0].process.as_ref(), Some(&process));
     let _ = world.ask(&taken.attempt, &world.question(&[], None)).await;
-    let wrong = world.attempts.clear_process(&taken.attempt, &other).await.expect("it answers");
+    let wrong = world
+        .attempts
+        .clear_process(&taken.attempt, &other)
+        .await
+        .expect("it answers");
     assert!(matches!(wrong, Fenced::Stale(_)), "another process");
-    let cleared = world.attempts.clear_process(&taken.attempt, &process).await.expect("it answers");
+    let cleared = world
+        .attempts
+        .clear_process(&taken.attempt, &process)
+        .await
+        .expect("it answers");
     assert_eq!(cleared, Fenced::Applied(()));
-    assert!(world.daemon.stopped_runs(world.machine).await.expect("it answers").is_empty());
+    assert!(
+        world
+            .daemon
+            .stopped_runs(world.machine)
+            .await
+            .expect("it answers")
+            .is_empty()
+    );
 }
 
 /// Interrupted, already interrupted, continued, stale (AF-12); a repeated receipt says what it said, as a fact of the past.
 pub async fn an_interruption_has_four_outcomes(world: &World) {
     let taken = world.running().await;
     let other = MachineId::from_uuid(world.ids.uuid_v7());
-    assert_eq!(interrupt_as(world, other, &taken.attempt).await, InterruptOutcome::Stale);
+    assert_eq!(
+        interrupt_as(world, other, &taken.attempt).await,
+        InterruptOutcome::Stale
+    );
     let operation = world.operation();
     let one = Interruption {
         attempt: taken.attempt,
         at: world.clock.now(),
     };
     let report = [one.clone(), one.clone()];
-    let said = world.attempts.interrupt(world.machine, operation, &report).await.expect("it answers");
+    let said = world
+        .attempts
+        .interrupt(world.machine, operation, &report)
+        .await
+        .expect("it answers");
     let outcomes: Vec<_> = said.iter().map(|(_, outcome)| *outcome).collect();
-    assert_eq!(outcomes, [InterruptOutcome::Interrupted, InterruptOutcome::AlreadyInterrupted]);
-    assert_eq!(interrupt(world, &taken.attempt).await, InterruptOutcome::AlreadyInterrupted);
+    assert_eq!(
+        outcomes,
+        [
+            InterruptOutcome::Interrupted,
+            InterruptOutcome::AlreadyInterrupted
+        ]
+    );
+    assert_eq!(
+        interrupt(world, &taken.attempt).await,
+        InterruptOutcome::AlreadyInterrupted
+    );
     let next = world.take(Action::TakeResumes).await.expect("it goes on");
-    let again = world.attempts.interrupt(world.machine, operation, &report).await.expect("it answers");
-    assert!(again.iter().all(|(_, outcome)| *outcome == InterruptOutcome::AlreadyInterrupted), "{again:?}");
-    assert_eq!(interrupt(world, &taken.attempt).await, InterruptOutcome::Continued);
+    let again = world
+        .attempts
+        .interrupt(world.machine, operation, &report)
+        .await
+        .expect("it answers");
+    assert!(
+        again
+            .iter()
+            .all(|(_, outcome)| *outcome == InterruptOutcome::AlreadyInterrupted),
+        "{again:?}"
+    );
+    assert_eq!(
+        interrupt(world, &taken.attempt).await,
+        InterruptOutcome::Continued
+    );
     let _ = world.answer(&next.attempt, &World::words("done")).await;
     assert_eq!(interrupt(world, &next.attempt).await, InterruptOutcome::Stale);
     let as_claim = world.claims.reconcile(world.machine, operation).await;
@@ -130,7 +205,11 @@ pub async fn an_interruption_has_four_outcomes(world: &World) {
 }
 
 async fn turn_states(world: &World, card: CardId) -> Vec<TurnState> {
-    let turns = world.cards.turns(card, TurnSeq::START, 99).await.expect("the card is there");
+    let turns = world
+        .cards
+        .turns(card, TurnSeq::START, 99)
+        .await
+        .expect("the card is there");
     turns.iter().map(|turn| turn.state).collect()
 }
 
@@ -142,7 +221,10 @@ pub async fn an_interrupted_run_goes_on_with_its_turns(world: &World) {
     assert_eq!(turn_states(world, card).await, [TurnState::Leased]);
     assert_eq!(world.run_state(card).await, RunState::Ended(Ending::Interrupted));
     let next = world.take(Action::TakeResumes).await.expect("it goes on");
-    assert_eq!((next.claimed.run, next.claimed.epoch.get()), (taken.claimed.run, 2));
+    assert_eq!(
+        (next.claimed.run, next.claimed.epoch.get()),
+        (taken.claimed.run, 2)
+    );
     assert_eq!(next.claimed.woke, Woke::Interrupted);
     assert_eq!(world.detail(card).await.card.tries, 0);
     let failure = GiveUp {
@@ -150,8 +232,15 @@ pub async fn an_interrupted_run_goes_on_with_its_turns(world: &World) {
         reason: "it broke".to_owned(),
         usage: Usage::default(),
     };
-    let stale = world.settlements.give_up(&taken.attempt, &failure).await.expect("it answers");
-    assert!(matches!(stale, Fenced::Stale(_)), "the late failure of attempt 1 does not fail attempt 2");
+    let stale = world
+        .settlements
+        .give_up(&taken.attempt, &failure)
+        .await
+        .expect("it answers");
+    assert!(
+        matches!(stale, Fenced::Stale(_)),
+        "the late failure of attempt 1 does not fail attempt 2"
+    );
 }
 
 /// No attempts: the record shows that it can, and changes nothing.
@@ -159,8 +248,19 @@ pub async fn a_probe_changes_nothing(world: &World) {
     world.running().await;
     let before = world.picture().await;
     let operation = world.operation();
-    assert!(world.attempts.interrupt(world.machine, operation, &[]).await.expect("it answers").is_empty());
+    assert!(
+        world
+            .attempts
+            .interrupt(world.machine, operation, &[])
+            .await
+            .expect("it answers")
+            .is_empty()
+    );
     assert_eq!(before, world.picture().await);
-    let said = world.claims.reconcile(world.machine, operation).await.expect("it left no row");
+    let said = world
+        .claims
+        .reconcile(world.machine, operation)
+        .await
+        .expect("it left no row");
     assert_eq!(said, cs_journal::Reconciled::Cancelled);
 }

@@ -18,13 +18,23 @@ fn accept_of(world: &World, card: CardId) -> AcceptLanding {
 }
 
 async fn accept(world: &World, card: CardId) -> Landing {
-    world.people.accept_landing(&accept_of(world, card)).await.expect("it can land")
+    world
+        .people
+        .accept_landing(&accept_of(world, card))
+        .await
+        .expect("it can land")
 }
 
 async fn take(world: &World) -> Option<LandingAttempt> {
-    let (receipt, request) = world.claim(Action::TakeLandings, 9).await.expect("the record answers");
+    let (receipt, request) = world
+        .claim(Action::TakeLandings, 9)
+        .await
+        .expect("the record answers");
     assert!(receipt.landings.len() <= 1, "one landing of a codebase at a time");
-    receipt.landings.first().map(|landing| landing.attempt(&request.seed))
+    receipt
+        .landings
+        .first()
+        .map(|landing| landing.attempt(&request.seed))
 }
 
 /// Makes a card whose owner has offered its work.
@@ -42,7 +52,11 @@ fn landed() -> LandingResult {
 }
 
 async fn settle(world: &World, attempt: &LandingAttempt, result: &LandingResult) -> FencedLanding {
-    world.landings.settle_landing(attempt, result).await.expect("the record answers")
+    world
+        .landings
+        .settle_landing(attempt, result)
+        .await
+        .expect("the record answers")
 }
 
 /// An accepted offer is taken by the machine with the tree, and its success lands the card and finishes the run.
@@ -50,22 +64,52 @@ pub async fn a_landing_is_accepted_taken_and_landed(world: &World) {
     let card = offered(world).await;
     let accept = accept_of(world, card);
     let landing = world.people.accept_landing(&accept).await.expect("it can land");
-    assert_eq!(world.people.accept_landing(&accept).await.expect("the same landing"), landing);
+    assert_eq!(
+        world
+            .people
+            .accept_landing(&accept)
+            .await
+            .expect("the same landing"),
+        landing
+    );
     assert_eq!(landing.message.as_deref(), Some("Make it go"));
     assert_eq!(world.detail(card).await.asks[0].state, AskState::Accepted);
     let second = world.people.accept_landing(&accept_of(world, card)).await;
-    assert_eq!(second.expect_err("one is under way").class(), ErrorClass::Conflict);
+    assert_eq!(
+        second.expect_err("one is under way").class(),
+        ErrorClass::Conflict
+    );
     let attempt = take(world).await.expect("it is accepted");
-    let brief = world.daemon.landing_brief(attempt.landing).await.expect("it is there");
-    assert_eq!((brief.card.id, brief.landing.state), (card, LandingState::Running));
+    let brief = world
+        .daemon
+        .landing_brief(attempt.landing)
+        .await
+        .expect("it is there");
+    assert_eq!(
+        (brief.card.id, brief.landing.state),
+        (card, LandingState::Running)
+    );
     assert_eq!(settle(world, &attempt, &landed()).await, FencedLanding::Applied);
     let detail = world.detail(card).await;
     assert_eq!(detail.card.state, CardState::Landed);
     assert_eq!(detail.runs[0].state, RunState::Ended(Ending::Finished));
-    assert_eq!((detail.asks[0].state, detail.asks[0].delivered), (AskState::Answered, true));
-    let turns = world.cards.turns(card, TurnSeq::START, 9).await.expect("the card is there");
-    assert_eq!(turns.last().map(|turn| turn.body.as_str()), Some("landed as 0123456"));
-    assert!(world.take(Action::TakeRearms).await.is_none(), "no agent is started for it");
+    assert_eq!(
+        (detail.asks[0].state, detail.asks[0].delivered),
+        (AskState::Answered, true)
+    );
+    let turns = world
+        .cards
+        .turns(card, TurnSeq::START, 9)
+        .await
+        .expect("the card is there");
+    assert_eq!(
+        turns.last().map(|turn| turn.body.as_str()),
+        Some("landed as 0123456")
+    );
+    assert!(
+        world.take(Action::TakeRearms).await.is_none(),
+        "no agent is started for it"
+    );
     let over = world.people.accept_landing(&accept_of(world, card)).await;
     assert_eq!(over.expect_err("it has landed").class(), ErrorClass::Conflict);
 }
@@ -78,7 +122,10 @@ pub async fn a_conflict_goes_back_to_the_agent(world: &World) {
     accept(world, card).await;
     let attempt = take(world).await.expect("it is accepted");
     assert_eq!(settle(world, &attempt, &conflict).await, FencedLanding::Applied);
-    let next = world.take(Action::TakeRearms).await.expect("the offer has its answer");
+    let next = world
+        .take(Action::TakeRearms)
+        .await
+        .expect("the offer has its answer");
     assert!(matches!(next.claimed.woke, Woke::Answer(_)));
     let _ = world.answer(&next.attempt, &World::words("solved")).await;
     accept(world, card).await;
@@ -94,10 +141,20 @@ pub async fn a_refused_landing_leaves_the_offer_open(world: &World) {
     accept(world, card).await;
     let attempt = take(world).await.expect("it is accepted");
     let report = "the base is checked out and dirty".to_owned();
-    assert_eq!(settle(world, &attempt, &LandingResult::Refused { report }).await, FencedLanding::Applied);
+    assert_eq!(
+        settle(world, &attempt, &LandingResult::Refused { report }).await,
+        FencedLanding::Applied
+    );
     let detail = world.detail(card).await;
-    assert_eq!((detail.card.state, detail.asks[0].state), (CardState::Open, AskState::Open));
-    let turns = world.cards.turns(card, TurnSeq::START, 9).await.expect("the card is there");
+    assert_eq!(
+        (detail.card.state, detail.asks[0].state),
+        (CardState::Open, AskState::Open)
+    );
+    let turns = world
+        .cards
+        .turns(card, TurnSeq::START, 9)
+        .await
+        .expect("the card is there");
     assert_eq!(turns.last().map(|turn| turn.state), Some(TurnState::Settled));
     accept(world, card).await;
     assert!(take(world).await.is_some());
@@ -107,9 +164,15 @@ pub async fn a_refused_landing_leaves_the_offer_open(world: &World) {
 pub async fn a_stale_landing_changes_nothing(world: &World) {
     accept(world, offered(world).await).await;
     let first = take(world).await.expect("it is accepted");
-    assert_eq!(world.landings.release_landing(&first).await.expect("it answers"), FencedLanding::Applied);
+    assert_eq!(
+        world.landings.release_landing(&first).await.expect("it answers"),
+        FencedLanding::Applied
+    );
     let again = world.landings.release_landing(&first).await.expect("it answers");
-    assert!(matches!(again, FencedLanding::Stale { row: Some(_), .. }), "{again:?}");
+    assert!(
+        matches!(again, FencedLanding::Stale { row: Some(_), .. }),
+        "{again:?}"
+    );
     let second = take(world).await.expect("it was given back");
     assert_eq!(second.epoch.get(), 2);
     let before = world.picture().await;
@@ -141,7 +204,16 @@ pub async fn landings_of_a_codebase_go_one_at_a_time_in_order(world: &World) {
     }
     for card in accepted {
         let attempt = take(world).await.expect("the next one");
-        assert_eq!(world.daemon.landing_brief(attempt.landing).await.expect("it is there").card.id, card);
+        assert_eq!(
+            world
+                .daemon
+                .landing_brief(attempt.landing)
+                .await
+                .expect("it is there")
+                .card
+                .id,
+            card
+        );
         assert!(take(world).await.is_none(), "one at a time");
         assert_eq!(settle(world, &attempt, &landed()).await, FencedLanding::Applied);
     }
@@ -151,14 +223,25 @@ pub async fn landings_of_a_codebase_go_one_at_a_time_in_order(world: &World) {
 pub async fn a_stop_refuses_an_accepted_landing(world: &World) {
     let card = offered(world).await;
     accept(world, card).await;
-    world.people.stop_card(card, &world.person).await.expect("it answers");
+    world
+        .people
+        .stop_card(card, &world.person)
+        .await
+        .expect("it answers");
     assert!(take(world).await.is_none());
     let detail = world.detail(card).await;
-    assert_eq!((detail.landings[0].state, detail.asks[0].state), (LandingState::Refused, AskState::Withdrawn));
+    assert_eq!(
+        (detail.landings[0].state, detail.asks[0].state),
+        (LandingState::Refused, AskState::Withdrawn)
+    );
     let card = offered(world).await;
     accept(world, card).await;
     let attempt = take(world).await.expect("it is accepted");
-    world.people.stop_card(card, &world.person).await.expect("it answers");
+    world
+        .people
+        .stop_card(card, &world.person)
+        .await
+        .expect("it answers");
     assert_eq!(settle(world, &attempt, &landed()).await, FencedLanding::Applied);
     assert_eq!(world.detail(card).await.card.state, CardState::Landed);
 }

@@ -21,11 +21,16 @@ pub async fn sixteen_takers_take_each_card_once(world: &World) {
     let mut racers = JoinSet::new();
     for _ in 0..RACERS {
         let (claims, machine) = (Arc::clone(&world.claims), world.machine);
-        let calls: Vec<_> = (0..8).map(|_| (world.operation(), world.request(Action::TakeTurns, 3))).collect();
+        let calls: Vec<_> = (0..8)
+            .map(|_| (world.operation(), world.request(Action::TakeTurns, 3)))
+            .collect();
         racers.spawn(async move {
             let mut taken = Vec::new();
             for (operation, request) in calls {
-                let receipt = claims.claim(machine, operation, &request).await.expect("the record answers");
+                let receipt = claims
+                    .claim(machine, operation, &request)
+                    .await
+                    .expect("the record answers");
                 taken.extend(receipt.runs.into_iter().map(|run| run.card));
             }
             taken
@@ -64,10 +69,25 @@ pub async fn of_sixteen_settlements_one_is_applied(world: &World) {
         let settlements = Arc::clone(&world.settlements);
         let attempt = taken.attempt;
         let answer = World::words(&format!("answer {number}"));
-        racers.spawn(async move { settlements.answer(&attempt, &answer).await.expect("the record answers") });
+        racers.spawn(async move {
+            settlements
+                .answer(&attempt, &answer)
+                .await
+                .expect("the record answers")
+        });
     }
     let results = racers.join_all().await;
-    assert_eq!(results.iter().filter(|result| matches!(result, Fenced::Applied(_))).count(), 1);
-    let turns = world.cards.turns(taken.claimed.card, TurnSeq::START, 99).await.expect("the card is there");
+    assert_eq!(
+        results
+            .iter()
+            .filter(|result| matches!(result, Fenced::Applied(_)))
+            .count(),
+        1
+    );
+    let turns = world
+        .cards
+        .turns(taken.claimed.card, TurnSeq::START, 99)
+        .await
+        .expect("the card is there");
     assert_eq!(turns.len(), 2);
 }

@@ -22,8 +22,12 @@ pub struct Player {
 /// One command: which, and which of the known things it is about.
 pub type Move = (u8, u8);
 
-const ACTIONS: [Action; 4] =
-    [Action::TakeTurns, Action::TakeRearms, Action::TakeResumes, Action::TakeLandings];
+const ACTIONS: [Action; 4] = [
+    Action::TakeTurns,
+    Action::TakeRearms,
+    Action::TakeResumes,
+    Action::TakeLandings,
+];
 const CLASSES: [FailureClass; 5] = [
     FailureClass::Agent,
     FailureClass::RateLimit,
@@ -35,7 +39,11 @@ const CLASSES: [FailureClass; 5] = [
 fn pick<T: Copy>(things: &[T], which: u8) -> Option<T> {
     // Newer things are the more interesting ones.
     let back = usize::from(which) % things.len().max(1);
-    things.len().checked_sub(1 + back).and_then(|index| things.get(index)).copied()
+    things
+        .len()
+        .checked_sub(1 + back)
+        .and_then(|index| things.get(index))
+        .copied()
 }
 
 impl Player {
@@ -77,7 +85,11 @@ impl Player {
     }
 
     async fn send_new(&mut self) -> String {
-        let sent = self.world.people.send(&self.world.new_turn(self.world.new_card(), "please")).await;
+        let sent = self
+            .world
+            .people
+            .send(&self.world.new_turn(self.world.new_card(), "please"))
+            .await;
         if let Ok(sent) = &sent {
             self.cards.push(sent.card);
         }
@@ -88,14 +100,26 @@ impl Player {
         let Some(card) = pick(&self.cards, which) else {
             return String::new();
         };
-        format!("{:?}", self.world.people.send(&self.world.new_turn(SendTo::Card(card), "more")).await)
+        format!(
+            "{:?}",
+            self.world
+                .people
+                .send(&self.world.new_turn(SendTo::Card(card), "more"))
+                .await
+        )
     }
 
     async fn claim(&mut self, action: Action, which: u8) -> String {
         let claimed = self.world.claim(action, u32::from(which % 4)).await;
         if let Ok((receipt, request)) = &claimed {
-            self.attempts.extend(receipt.runs.iter().map(|run| run.attempt(&request.seed)));
-            self.landings.extend(receipt.landings.iter().map(|landing| landing.attempt(&request.seed)));
+            self.attempts
+                .extend(receipt.runs.iter().map(|run| run.attempt(&request.seed)));
+            self.landings.extend(
+                receipt
+                    .landings
+                    .iter()
+                    .map(|landing| landing.attempt(&request.seed)),
+            );
         }
         format!("{:?}", claimed.map(|(receipt, _)| receipt))
     }
@@ -104,8 +128,12 @@ impl Player {
         let Some(attempt) = pick(&self.attempts, which) else {
             return String::new();
         };
-        let offer = (which % 2 == 0).then(cs_settle::Offer::default);
-        let answer = if asks { self.world.question(&[], offer) } else { World::words("done") };
+        let offer = (which.is_multiple_of(2)).then(cs_settle::Offer::default);
+        let answer = if asks {
+            self.world.question(&[], offer)
+        } else {
+            World::words("done")
+        };
         self.asks.extend(answer.ask.as_ref().map(|ask| ask.id));
         format!("{:?}", self.world.settlements.answer(&attempt, &answer).await)
     }
@@ -127,8 +155,16 @@ impl Player {
             })
             .collect();
         let operation = self.world.operation();
-        let said = self.world.attempts.interrupt(self.world.machine, operation, &reports).await;
-        let again = self.world.attempts.interrupt(self.world.machine, operation, &reports).await;
+        let said = self
+            .world
+            .attempts
+            .interrupt(self.world.machine, operation, &reports)
+            .await;
+        let again = self
+            .world
+            .attempts
+            .interrupt(self.world.machine, operation, &reports)
+            .await;
         format!("{said:?} {again:?}")
     }
 
@@ -137,10 +173,16 @@ impl Player {
             return String::new();
         };
         let process = World::process(7);
-        if which % 2 == 0 {
-            return format!("{:?}", self.world.attempts.record_process(&attempt, &process).await);
+        if which.is_multiple_of(2) {
+            return format!(
+                "{:?}",
+                self.world.attempts.record_process(&attempt, &process).await
+            );
         }
-        format!("{:?}", self.world.attempts.clear_process(&attempt, &process).await)
+        format!(
+            "{:?}",
+            self.world.attempts.clear_process(&attempt, &process).await
+        )
     }
 
     async fn reply(&self, which: u8) -> String {
@@ -179,24 +221,33 @@ impl Player {
             2 => LandingResult::Refused { report },
             _ => return format!("{:?}", self.world.landings.release_landing(&attempt).await),
         };
-        format!("{:?}", self.world.landings.settle_landing(&attempt, &result).await)
+        format!(
+            "{:?}",
+            self.world.landings.settle_landing(&attempt, &result).await
+        )
     }
 
     async fn stop(&self, which: u8) -> String {
         let Some(card) = pick(&self.cards, which) else {
             return String::new();
         };
-        format!("{:?}", self.world.people.stop_card(card, &self.world.person).await)
+        format!(
+            "{:?}",
+            self.world.people.stop_card(card, &self.world.person).await
+        )
     }
 
     async fn pause(&self, which: u8) -> String {
-        let scope = if which % 2 == 0 {
+        let scope = if which.is_multiple_of(2) {
             PauseScope::Everything
         } else {
             PauseScope::Machine(self.world.machine)
         };
         if which % 8 < 2 {
-            return format!("{:?}", self.world.machines.pause(scope, None, &self.world.person).await);
+            return format!(
+                "{:?}",
+                self.world.machines.pause(scope, None, &self.world.person).await
+            );
         }
         format!("{:?}", self.world.machines.unpause(scope).await)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cs_fence::TokenHash;
 use cs_journal::Action;
 use cs_model::CardId;
-use cs_record::{ErrorClass, Peeked, Present, RecordError, Refusal};
+use cs_record::{AcceptLanding, ErrorClass, LandingResult, Peeked, Present, RecordError, Refusal};
 
 use super::World;
 use super::world::AGENT;
@@ -17,15 +17,43 @@ pub async fn a_short_id_finds_its_card(world: &World) {
         world.card().await;
     }
     let full = card.to_string();
-    for given in [full.clone(), full.to_uppercase(), full.replace('-', ""), card.short(), format!(" {}\n", card.short())] {
-        assert_eq!(world.cards.find_card(&given).await.expect("it is there"), card, "{given}");
+    for given in [
+        full.clone(),
+        full.to_uppercase(),
+        full.replace('-', ""),
+        card.short(),
+        format!(" {}\n", card.short()),
+    ] {
+        assert_eq!(
+            world.cards.find_card(&given).await.expect("it is there"),
+            card,
+            "{given}"
+        );
     }
-    for given in ["", "abc", "ghij", "%", "____", &"0".repeat(33), "ffffffff-ffff-7fff-bfff-ffffffffffff"] {
+    for given in [
+        "",
+        "abc",
+        "ghij",
+        "%",
+        "____",
+        &"0".repeat(33),
+        "ffffffff-ffff-7fff-bfff-ffffffffffff",
+    ] {
         let missing = world.cards.find_card(given).await;
-        assert_eq!(missing.expect_err("it is not there").class(), ErrorClass::NotFound, "{given}");
+        assert_eq!(
+            missing.expect_err("it is not there").class(),
+            ErrorClass::NotFound,
+            "{given}"
+        );
     }
     let twin = CardId::from_uuid(uuid::Uuid::from_u128(card.as_uuid().as_u128() ^ (1 << 100)));
-    let cs_record::SendTo::NewCard { title, codebase, agent, .. } = world.new_card() else {
+    let cs_record::SendTo::NewCard {
+        title,
+        codebase,
+        agent,
+        ..
+    } = world.new_card()
+    else {
         unreachable!("it makes a new card");
     };
     let to = cs_record::SendTo::NewCard {
@@ -37,42 +65,95 @@ pub async fn a_short_id_finds_its_card(world: &World) {
     };
     world.send(to, "hello").await;
     let both = world.cards.find_card(&card.short()).await;
-    assert!(matches!(&both, Err(RecordError::Ambiguous { fits, .. }) if fits.len() == 2), "{both:?}");
+    assert!(
+        matches!(&both, Err(RecordError::Ambiguous { fits, .. }) if fits.len() == 2),
+        "{both:?}"
+    );
 }
 
 async fn peek(world: &World) -> Peeked {
-    world.daemon.peek(world.machine, &[AGENT.to_owned()]).await.expect("it answers")
+    world
+        .daemon
+        .peek(world.machine, &[AGENT.to_owned()])
+        .await
+        .expect("it answers")
+}
+
+async fn check_peek(world: &World, expected: Peeked) {
+    assert_eq!(peek(world).await, expected);
 }
 
 /// A peek names the steps for which the record has anything, and nothing more.
 pub async fn a_peek_names_what_can_be_taken(world: &World) {
-    assert_eq!(peek(world).await, Peeked::default());
+    let nothing = Peeked::default();
+    check_peek(world, nothing).await;
     world.card().await;
-    assert_eq!(peek(world).await, Peeked { turns: true, ..Peeked::default() });
-    let foreign = world.daemon.peek(world.machine, &["other".to_owned()]).await.expect("it answers");
-    assert_eq!(foreign, Peeked::default());
+    check_peek(
+        world,
+        Peeked {
+            turns: true,
+            ..nothing
+        },
+    )
+    .await;
+    let other = ["other".to_owned()];
+    let foreign = world.daemon.peek(world.machine, &other).await;
+    assert_eq!(foreign.expect("it answers"), nothing);
     let taken = world.take(Action::TakeTurns).await.expect("the card is ready");
-    assert_eq!(peek(world).await, Peeked::default());
+    check_peek(world, nothing).await;
     let process = World::process(7);
-    let _ = world.attempts.record_process(&taken.attempt, &process).await.expect("it answers");
-    let ask = world.offer(&taken.attempt).await;
-    assert_eq!(peek(world).await, Peeked { to_close: true, ..Peeked::default() });
-    let landing = world.landing_id();
-    let accept = cs_record::AcceptLanding {
-        landing,
-        card: taken.claimed.card,
-        person: world.person.clone(),
+    let _ = world
+        .attempts
+        .record_process(&taken.attempt, &process)
+        .await
+        .expect("it answers");
+    world.offer(&taken.attempt).await;
+    let to_close = Peeked {
+        to_close: true,
+        ..nothing
     };
-    world.people.accept_landing(&accept).await.expect("it can land");
-    assert_eq!(peek(world).await, Peeked { to_close: true, ..Peeked::default() }, "the agent may still be there");
-    let _ = world.attempts.clear_process(&taken.attempt, &process).await.expect("it answers");
-    assert_eq!(peek(world).await, Peeked { landings: true, ..Peeked::default() });
+    check_peek(world, to_close).await;
+    accept(world, taken.claimed.card).await;
+    check_peek(world, to_close).await;
+    let _ = world
+        .attempts
+        .clear_process(&taken.attempt, &process)
+        .await
+        .expect("it answers");
+    check_peek(
+        world,
+        Peeked {
+            landings: true,
+            ..nothing
+        },
+    )
+    .await;
     let (receipt, request) = world.claim(Action::TakeLandings, 1).await.expect("it takes");
     let attempt = receipt.landings[0].attempt(&request.seed);
     let report = "both changed engine.txt".to_owned();
-    let conflict = cs_record::LandingResult::Conflict { report };
-    let _ = world.landings.settle_landing(&attempt, &conflict).await.expect("it answers");
-    assert_eq!(peek(world).await, Peeked { rearms: true, ..Peeked::default() }, "{ask:?} has its answer");
+    let conflict = LandingResult::Conflict { report };
+    let _ = world
+        .landings
+        .settle_landing(&attempt, &conflict)
+        .await
+        .expect("it answers");
+    check_peek(
+        world,
+        Peeked {
+            rearms: true,
+            ..nothing
+        },
+    )
+    .await;
+}
+
+async fn accept(world: &World, card: CardId) {
+    let accept = AcceptLanding {
+        landing: world.landing_id(),
+        card,
+        person: world.person.clone(),
+    };
+    world.people.accept_landing(&accept).await.expect("it can land");
 }
 
 fn daemon_of(world: &World, secret: u8) -> Present {
@@ -92,10 +173,24 @@ pub async fn a_second_daemon_is_refused_while_the_first_is_present(world: &World
     world.machines.present(&first).await.expect("it is free");
     world.machines.present(&first).await.expect("it is its own");
     let refused = world.machines.present(&second).await;
-    assert!(matches!(refused, Err(RecordError::Refused(Refusal::MachineHeld { .. }))), "{refused:?}");
-    world.machines.leave(world.machine, second.daemon).await.expect("it answers");
-    assert!(world.machines.present(&second).await.is_err(), "only the holder leaves");
-    world.machines.leave(world.machine, first.daemon).await.expect("it answers");
+    assert!(
+        matches!(refused, Err(RecordError::Refused(Refusal::MachineHeld { .. }))),
+        "{refused:?}"
+    );
+    world
+        .machines
+        .leave(world.machine, second.daemon)
+        .await
+        .expect("it answers");
+    assert!(
+        world.machines.present(&second).await.is_err(),
+        "only the holder leaves"
+    );
+    world
+        .machines
+        .leave(world.machine, first.daemon)
+        .await
+        .expect("it answers");
     world.machines.present(&second).await.expect("the first has left");
     world.clock.advance(Duration::from_secs(89));
     assert!(world.machines.present(&first).await.is_err());

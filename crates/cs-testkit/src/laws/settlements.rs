@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use cs_fence::Fenced;
 use cs_journal::{Action, Woke};
-use cs_model::{AskId, AskState, Author, CardId, CardState, Ending, FailureClass, RunState, TurnSeq, TurnState};
+use cs_model::{
+    AskId, AskState, Author, CardId, CardState, Ending, FailureClass, RunState, TurnSeq, TurnState,
+};
 use cs_record::{AnswerAsk, SendTo};
 use cs_settle::{Answered, GaveUp, MAX_STARTS};
 
@@ -21,7 +23,11 @@ async fn answer_ask(world: &World, ask: AskId) {
 }
 
 async fn states(world: &World, card: CardId) -> Vec<TurnState> {
-    let turns = world.cards.turns(card, TurnSeq::START, 99).await.expect("the card is there");
+    let turns = world
+        .cards
+        .turns(card, TurnSeq::START, 99)
+        .await
+        .expect("the card is there");
     turns.iter().map(|turn| turn.state).collect()
 }
 
@@ -31,7 +37,10 @@ async fn news(world: &World, taken: &Taken) -> Vec<AskId> {
     let Fenced::Applied(brief) = brief else {
         panic!("it runs: {brief:?}");
     };
-    let news = brief.asks.iter().filter(|ask| ask.given == Some(taken.attempt.epoch));
+    let news = brief
+        .asks
+        .iter()
+        .filter(|ask| ask.given == Some(taken.attempt.epoch));
     news.map(|ask| ask.id).collect()
 }
 
@@ -50,13 +59,29 @@ pub async fn an_answer_settles_what_was_taken(world: &World) {
     };
     let again = world.answer(&taken.attempt, &World::words("done")).await;
     assert!(matches!(again, Fenced::Stale(_)), "{again:?}");
-    let turns = world.cards.turns(card, TurnSeq::START, 99).await.expect("the card is there");
+    let turns = world
+        .cards
+        .turns(card, TurnSeq::START, 99)
+        .await
+        .expect("the card is there");
     assert_eq!(turns.len(), 3);
-    assert_eq!((turns[2].id, &turns[2].author), (turn, &Author::Agent(taken.claimed.run)));
-    assert_eq!(states(world, card).await, [TurnState::Settled, TurnState::Pending, TurnState::Settled]);
+    assert_eq!(
+        (turns[2].id, &turns[2].author),
+        (turn, &Author::Agent(taken.claimed.run))
+    );
+    assert_eq!(
+        states(world, card).await,
+        [TurnState::Settled, TurnState::Pending, TurnState::Settled]
+    );
     assert_eq!(world.run_state(card).await, RunState::Ended(Ending::Finished));
-    let next = world.take(Action::TakeTurns).await.expect("the turn that came meanwhile");
-    assert_eq!(next.claimed.run, taken.claimed.run, "one owner for the card's whole life");
+    let next = world
+        .take(Action::TakeTurns)
+        .await
+        .expect("the turn that came meanwhile");
+    assert_eq!(
+        next.claimed.run, taken.claimed.run,
+        "one owner for the card's whole life"
+    );
     assert_eq!(next.claimed.woke, Woke::Turns(vec![turns[1].id]));
 }
 
@@ -76,7 +101,10 @@ pub async fn an_answered_question_wakes_its_run(world: &World) {
     assert_eq!(third.claimed.woke, Woke::Retry);
     assert_eq!(news(world, &third).await, [ask], "the answer is still news");
     let _ = world.answer(&third.attempt, &World::words("done")).await;
-    assert_eq!(world.run_state(taken.claimed.card).await, RunState::Ended(Ending::Finished));
+    assert_eq!(
+        world.run_state(taken.claimed.card).await,
+        RunState::Ended(Ending::Finished)
+    );
     assert!(world.detail(taken.claimed.card).await.asks[0].delivered);
 }
 
@@ -88,14 +116,30 @@ pub async fn a_repeated_answer_asks_once(world: &World) {
     let first = world.answer(&taken.attempt, &answer).await;
     let before = world.picture().await;
     let again = world.answer(&taken.attempt, &answer).await;
-    assert!(matches!(first, Fenced::Applied(Answered { turn: Some(_), asked: true })), "{first:?}");
+    assert!(
+        matches!(
+            first,
+            Fenced::Applied(Answered {
+                turn: Some(_),
+                asked: true
+            })
+        ),
+        "{first:?}"
+    );
     assert_eq!(first, again);
     assert_eq!(before, world.picture().await);
     let ask = answer.ask.as_ref().expect("it asks").id;
     answer_ask(world, ask).await;
-    assert_eq!(first, world.answer(&taken.attempt, &answer).await, "also after it was answered");
+    assert_eq!(
+        first,
+        world.answer(&taken.attempt, &answer).await,
+        "also after it was answered"
+    );
     let other = world.answer(&taken.attempt, &world.question(&[], None)).await;
-    assert!(matches!(other, Fenced::Stale(_)), "another question is another answer: {other:?}");
+    assert!(
+        matches!(other, Fenced::Stale(_)),
+        "another question is another answer: {other:?}"
+    );
 }
 
 /// A person's turn wakes a run that asked; its question stays open, and the run waits for it again.
@@ -107,7 +151,10 @@ pub async fn a_turn_wakes_an_asked_run_and_its_question_stays(world: &World) {
     let second = world.take(Action::TakeTurns).await.expect("a turn wakes it");
     assert_eq!(second.claimed.run, taken.claimed.run);
     let done = world.answer(&second.attempt, &World::words("noted")).await;
-    assert!(matches!(done, Fenced::Applied(Answered { asked: true, .. })), "{done:?}");
+    assert!(
+        matches!(done, Fenced::Applied(Answered { asked: true, .. })),
+        "{done:?}"
+    );
     assert_eq!(world.detail(card).await.asks[0].state, AskState::Open);
     answer_ask(world, ask).await;
     assert!(world.take(Action::TakeRearms).await.is_some());
@@ -122,7 +169,10 @@ pub async fn an_answer_that_came_too_late_for_an_attempt_wakes_the_next(world: &
     answer_ask(world, ask).await;
     assert!(news(world, &second).await.is_empty());
     let done = world.answer(&second.attempt, &World::words("noted")).await;
-    assert!(matches!(done, Fenced::Applied(Answered { asked: true, .. })), "{done:?}");
+    assert!(
+        matches!(done, Fenced::Applied(Answered { asked: true, .. })),
+        "{done:?}"
+    );
     let third = world.take(Action::TakeRearms).await.expect("the answer wakes it");
     assert_eq!(news(world, &third).await, [ask]);
 }
@@ -133,7 +183,10 @@ pub async fn the_third_try_is_the_last(world: &World) {
     let card = taken.claimed.card;
     for tries in 1..3 {
         let gave_up = world.give_up(&taken.attempt, FailureClass::Agent).await;
-        assert!(matches!(gave_up, Fenced::Applied(GaveUp::Again { tries: t, .. }) if t == tries), "{gave_up:?}");
+        assert!(
+            matches!(gave_up, Fenced::Applied(GaveUp::Again { tries: t, .. }) if t == tries),
+            "{gave_up:?}"
+        );
         world.clock.advance(Duration::from_secs(600));
         taken = world.take(Action::TakeResumes).await.expect("it goes on");
         assert_eq!(taken.claimed.woke, Woke::Retry);
@@ -157,11 +210,17 @@ pub async fn the_third_try_is_the_last(world: &World) {
 pub async fn a_failure_that_is_nobodys_fault_counts_no_try(world: &World) {
     let taken = world.running().await;
     let gave_up = world.give_up(&taken.attempt, FailureClass::Overloaded).await;
-    assert!(matches!(gave_up, Fenced::Applied(GaveUp::Again { tries: 0, .. })), "{gave_up:?}");
+    assert!(
+        matches!(gave_up, Fenced::Applied(GaveUp::Again { tries: 0, .. })),
+        "{gave_up:?}"
+    );
     let taken = world.running().await;
     let gave_up = world.give_up(&taken.attempt, FailureClass::InvalidRequest).await;
     assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 0 }));
-    assert_eq!(world.detail(taken.claimed.card).await.card.state, CardState::Failed);
+    assert_eq!(
+        world.detail(taken.claimed.card).await.card.state,
+        CardState::Failed
+    );
 }
 
 /// Ten starts without an accepted settlement park the card, whatever ended them.
@@ -173,14 +232,21 @@ pub async fn the_tenth_start_parks_the_card(world: &World) {
             attempt: taken.attempt,
             at: cs_model::Clock::now(&*world.clock),
         };
-        world.attempts.interrupt(world.machine, world.operation(), &[one]).await.expect("it answers");
+        world
+            .attempts
+            .interrupt(world.machine, world.operation(), &[one])
+            .await
+            .expect("it answers");
         if start < MAX_STARTS {
             taken = world.take(Action::TakeResumes).await.expect("it goes on");
         }
     }
     assert!(world.take(Action::TakeResumes).await.is_none());
     let detail = world.detail(card).await;
-    assert_eq!((detail.card.state, detail.card.starts), (CardState::Failed, MAX_STARTS));
+    assert_eq!(
+        (detail.card.state, detail.card.starts),
+        (CardState::Failed, MAX_STARTS)
+    );
     assert!(detail.card.reason.expect("it says why").contains("10 starts"));
     assert_eq!(states(world, card).await, [TurnState::Pending]);
     world.send(SendTo::Card(card), "try again").await;
@@ -197,7 +263,11 @@ pub async fn a_retry_waits_for_its_time(world: &World) {
     };
     assert!(world.take(Action::TakeResumes).await.is_none());
     let agents = [super::world::AGENT.to_owned()];
-    let peeked = world.daemon.peek(world.machine, &agents).await.expect("it answers");
+    let peeked = world
+        .daemon
+        .peek(world.machine, &agents)
+        .await
+        .expect("it answers");
     assert_eq!(peeked.next_due, Some(not_before));
     world.clock.set(not_before);
     assert!(world.take(Action::TakeResumes).await.is_some());

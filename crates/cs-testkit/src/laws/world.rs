@@ -7,12 +7,12 @@ use std::sync::Arc;
 use cs_fence::{Attempt, AttemptRecord, Fenced, ProcessFact, TokenSeed};
 use cs_journal::{Action, ClaimError, ClaimRecord, ClaimRequest, ClaimedRun, Receipt};
 use cs_model::{
-    AgentName, AskId, CardId, Clock, CodebaseId, FailureClass, IdSource, LandingId, MachineId, OperationId, Person,
-    RunState, TurnId, TurnSeq,
+    AgentName, AskId, CardId, Clock, CodebaseId, FailureClass, IdSource, LandingId, MachineId, OperationId,
+    Person, RunState, TurnId, TurnSeq,
 };
 use cs_record::{
-    Aggregate, CardDetail, CardFilter, CardReads, Codebases, DaemonReads, LandingRecord, Machines, PeopleActs, Record,
-    RowStore, Send, SendTo, Sent, TurnMark, readiness,
+    Aggregate, CardDetail, CardFilter, CardReads, Codebases, DaemonReads, LandingRecord, Machines,
+    PeopleActs, Record, RowStore, Send, SendTo, Sent, TurnMark, readiness,
 };
 use cs_settle::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettlementRecord, Usage};
 
@@ -97,7 +97,10 @@ impl World {
             ids,
             _guard: Box::new(guard),
         };
-        let added = world.codebases.add_codebase(world.codebase, "engine", world.machine).await;
+        let added = world
+            .codebases
+            .add_codebase(world.codebase, "engine", world.machine)
+            .await;
         added.expect("an empty record takes a codebase");
         world
     }
@@ -140,12 +143,22 @@ impl World {
     }
 
     pub(crate) async fn send(&self, to: SendTo, body: &str) -> Sent {
-        self.people.send(&self.new_turn(to, body)).await.expect("a good turn is taken")
+        self.people
+            .send(&self.new_turn(to, body))
+            .await
+            .expect("a good turn is taken")
     }
 
-    pub(crate) async fn claim(&self, action: Action, limit: u32) -> Result<(Receipt, ClaimRequest), ClaimError> {
+    pub(crate) async fn claim(
+        &self,
+        action: Action,
+        limit: u32,
+    ) -> Result<(Receipt, ClaimRequest), ClaimError> {
         let request = self.request(action, limit);
-        let receipt = self.claims.claim(self.machine, self.operation(), &request).await?;
+        let receipt = self
+            .claims
+            .claim(self.machine, self.operation(), &request)
+            .await?;
         Ok((receipt, request))
     }
 
@@ -186,20 +199,27 @@ impl World {
     }
 
     pub(crate) async fn answer(&self, attempt: &Attempt, answer: &Answer) -> Fenced<Answered> {
-        self.settlements.answer(attempt, answer).await.expect("the record answers")
+        self.settlements
+            .answer(attempt, answer)
+            .await
+            .expect("the record answers")
     }
 
     /// Ends a running attempt with a question and returns the question.
     pub(crate) async fn ask(&self, attempt: &Attempt, answer: &Answer) -> AskId {
         let done = self.answer(attempt, answer).await;
-        assert!(matches!(done, Fenced::Applied(Answered { asked: true, .. })), "{done:?}");
+        assert!(
+            matches!(done, Fenced::Applied(Answered { asked: true, .. })),
+            "{done:?}"
+        );
         answer.ask.as_ref().expect("it asks").id
     }
 
     /// Ends a running attempt with an offer to land, and returns its ask.
     pub(crate) async fn offer(&self, attempt: &Attempt) -> AskId {
         let message = Some("Make it go".to_owned());
-        self.ask(attempt, &self.question(&[], Some(Offer { message }))).await
+        self.ask(attempt, &self.question(&[], Some(Offer { message })))
+            .await
     }
 
     pub(crate) async fn give_up(&self, attempt: &Attempt, class: FailureClass) -> Fenced<GaveUp> {
@@ -208,7 +228,10 @@ impl World {
             reason: "it broke".to_owned(),
             usage: Usage::default(),
         };
-        self.settlements.give_up(attempt, &failure).await.expect("the record answers")
+        self.settlements
+            .give_up(attempt, &failure)
+            .await
+            .expect("the record answers")
     }
 
     pub(crate) fn landing_id(&self) -> LandingId {
@@ -234,16 +257,31 @@ impl World {
 
     /// Prints everything that people can see of the record: two records that print the same are the same.
     pub(crate) async fn picture(&self) -> String {
-        let cards = self.cards.cards(CardFilter::All).await.expect("the record answers");
+        let cards = self
+            .cards
+            .cards(CardFilter::All)
+            .await
+            .expect("the record answers");
         let mut text = String::new();
         for summary in cards {
             let card = summary.card.id;
-            let turns = self.cards.turns(card, TurnSeq::START, u32::MAX).await.expect("the card is there");
-            text.push_str(&format!("{summary:#?}\n{:#?}\n{turns:#?}\n", self.detail(card).await));
+            let turns = self
+                .cards
+                .turns(card, TurnSeq::START, u32::MAX)
+                .await
+                .expect("the card is there");
+            text.push_str(&format!(
+                "{summary:#?}\n{:#?}\n{turns:#?}\n",
+                self.detail(card).await
+            ));
         }
         let asks = self.cards.open_asks().await.expect("the record answers");
         let agents = [AGENT.to_owned()];
-        let peeked = self.daemon.peek(self.machine, &agents).await.expect("the record answers");
+        let peeked = self
+            .daemon
+            .peek(self.machine, &agents)
+            .await
+            .expect("the record answers");
         text.push_str(&format!("{asks:#?}\n{peeked:#?}"));
         text
     }
@@ -253,11 +291,20 @@ impl World {
     /// # Panics
     /// When it does not.
     pub async fn check_readiness(&self) {
-        for summary in self.cards.cards(CardFilter::All).await.expect("the record answers") {
+        for summary in self
+            .cards
+            .cards(CardFilter::All)
+            .await
+            .expect("the record answers")
+        {
             let detail = self.detail(summary.card.id).await;
             let turns = self.cards.turns(detail.card.id, TurnSeq::START, u32::MAX).await;
             let aggregate = Aggregate {
-                turns: turns.expect("the card is there").iter().map(TurnMark::from).collect(),
+                turns: turns
+                    .expect("the card is there")
+                    .iter()
+                    .map(TurnMark::from)
+                    .collect(),
                 card: detail.card,
                 runs: detail.runs,
                 asks: detail.asks,

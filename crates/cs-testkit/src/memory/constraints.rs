@@ -56,13 +56,25 @@ impl Tables {
             }
         }
         self.check_children()?;
-        unique(self.turns.values().map(|turn| (turn.card, turn.seq)), "two turns have one place")?;
+        unique(
+            self.turns.values().map(|turn| (turn.card, turn.seq)),
+            "two turns have one place",
+        )?;
         let live = |run: &&Run| run.state.is_live() && matches!(run.kind, RunKind::Owner | RunKind::Launcher);
-        unique(self.runs.values().filter(live).map(|run| (run.card, run.kind)), "two live runs of one kind")?;
+        unique(
+            self.runs.values().filter(live).map(|run| (run.card, run.kind)),
+            "two live runs of one kind",
+        )?;
         let live = self.landings.values().filter(|landing| !landing.state.is_over());
         unique(live.map(|landing| landing.card), "two landings of one card")?;
-        let running = self.landings.values().filter(|landing| landing.state == cs_model::LandingState::Running);
-        unique(running.map(|landing| landing.codebase), "two landings of one codebase are running")
+        let running = self
+            .landings
+            .values()
+            .filter(|landing| landing.state == cs_model::LandingState::Running);
+        unique(
+            running.map(|landing| landing.codebase),
+            "two landings of one codebase are running",
+        )
     }
 
     fn check_children(&self) -> Result<(), StoreError> {
@@ -79,13 +91,19 @@ impl Tables {
             };
             let known = turn.run.is_none_or(|run| self.runs.contains_key(&run));
             if !self.cards.contains_key(&turn.card) || !fits || !known {
-                return refuse(format!("turn {} has no card, or a run that does not fit", turn.id));
+                return refuse(format!(
+                    "turn {} has no card, or a run that does not fit",
+                    turn.id
+                ));
             }
         }
         for ask in self.asks.values() {
             let answered = ask.state == cs_model::AskState::Answered;
             if !self.runs.contains_key(&ask.run) || answered != ask.answer.is_some() {
-                return refuse(format!("ask {} has no run, or an answer that does not fit", ask.id));
+                return refuse(format!(
+                    "ask {} has no run, or an answer that does not fit",
+                    ask.id
+                ));
             }
         }
         for landing in self.landings.values() {

@@ -7,9 +7,16 @@ use super::tables::{Named, Tables};
 
 impl Tables {
     pub(super) fn peek(&self, machine: MachineId, agents: &[String], now: Time) -> Peeked {
-        let ready = |what| self.offered(machine, agents).any(|card| card.ready.what == what && card.ready.from <= now);
-        let to_close = |run: &Run| run.machine == machine && run.state != RunState::Running && run.process.is_some();
-        let due = self.offered(machine, agents).map(|card| card.ready.from).filter(|from| *from > now);
+        let ready = |what| {
+            self.offered(machine, agents)
+                .any(|card| card.ready.what == what && card.ready.from <= now)
+        };
+        let to_close =
+            |run: &Run| run.machine == machine && run.state != RunState::Running && run.process.is_some();
+        let due = self
+            .offered(machine, agents)
+            .map(|card| card.ready.from)
+            .filter(|from| *from > now);
         Peeked {
             turns: ready(ReadyFor::Turns),
             rearms: ready(ReadyFor::Rearm),
@@ -21,7 +28,12 @@ impl Tables {
     }
 
     pub(super) fn turns_of(&self, card: CardId) -> Vec<Turn> {
-        let mut turns: Vec<_> = self.turns.values().filter(|turn| turn.card == card).cloned().collect();
+        let mut turns: Vec<_> = self
+            .turns
+            .values()
+            .filter(|turn| turn.card == card)
+            .cloned()
+            .collect();
         turns.sort_by_key(|turn| turn.seq);
         turns
     }
@@ -45,7 +57,8 @@ impl Tables {
     }
 
     pub(super) fn machine_runs(&self, machine: MachineId) -> Vec<Run> {
-        let held = |run: &&Run| run.machine == machine && (run.state == RunState::Running || run.process.is_some());
+        let held =
+            |run: &&Run| run.machine == machine && (run.state == RunState::Running || run.process.is_some());
         self.runs.values().filter(held).cloned().collect()
     }
 
@@ -56,16 +69,26 @@ impl Tables {
         };
         let mut cards: Vec<_> = self.cards.values().filter(wanted).collect();
         cards.sort_by_key(|card| std::cmp::Reverse((card.updated_at, card.id)));
-        let summary = |card: &Card| CardSummary::of(self.aggregate(card, &Named::default()), self.codebase_name(card));
+        let summary =
+            |card: &Card| CardSummary::of(self.aggregate(card, &Named::default()), self.codebase_name(card));
         cards.into_iter().map(summary).collect()
     }
 
     pub(super) fn detail(&self, card: CardId) -> Option<CardDetail> {
         let card = self.cards.get(&card)?.clone();
-        let mut runs: Vec<_> = self.runs.values().filter(|run| run.card == card.id).cloned().collect();
+        let mut runs: Vec<_> = self
+            .runs
+            .values()
+            .filter(|run| run.card == card.id)
+            .cloned()
+            .collect();
         runs.sort_by_key(|run| (run.started_at, run.id));
-        let mut landings: Vec<_> =
-            self.landings.values().filter(|landing| landing.card == card.id).cloned().collect();
+        let mut landings: Vec<_> = self
+            .landings
+            .values()
+            .filter(|landing| landing.card == card.id)
+            .cloned()
+            .collect();
         landings.sort_by_key(|landing| (landing.accepted_at, landing.id));
         Some(CardDetail {
             codebase: self.codebase_name(&card),

@@ -19,8 +19,11 @@ impl Tables {
         };
         let named = named(select);
         let found = self.selected(select, now);
-        let cards: Vec<Aggregate> =
-            found.iter().filter_map(|id| self.cards.get(id)).map(|card| self.aggregate(card, &named)).collect();
+        let cards: Vec<Aggregate> = found
+            .iter()
+            .filter_map(|id| self.cards.get(id))
+            .map(|card| self.aggregate(card, &named))
+            .collect();
         Facts { now, limits, cards }
     }
 
@@ -51,53 +54,84 @@ impl Tables {
             Select::Landings { machine, limit } => {
                 let mut landings = self.takeable_landings(*machine);
                 landings.sort_by_key(|landing| (landing.accepted_at, landing.id));
-                landings.into_iter().map(|landing| landing.card).take(count(*limit)).collect()
+                landings
+                    .into_iter()
+                    .map(|landing| landing.card)
+                    .take(count(*limit))
+                    .collect()
             }
             Select::Runs(runs) => {
-                let mut cards: Vec<_> = runs.iter().filter_map(|id| self.runs.get(id)).map(|run| run.card).collect();
+                let mut cards: Vec<_> = runs
+                    .iter()
+                    .filter_map(|id| self.runs.get(id))
+                    .map(|run| run.card)
+                    .collect();
                 cards.sort();
                 cards.dedup();
                 cards
             }
             Select::Card(card) | Select::Turn(card, _) | Select::CardLanding(card, _) => vec![*card],
             Select::Ask(ask) => self.asks.get(ask).map(|ask| ask.card).into_iter().collect(),
-            Select::Landing(landing) => self.landings.get(landing).map(|landing| landing.card).into_iter().collect(),
+            Select::Landing(landing) => self
+                .landings
+                .get(landing)
+                .map(|landing| landing.card)
+                .into_iter()
+                .collect(),
         }
     }
 
     /// The cards that are ready for anything and that a machine may have.
-    pub(super) fn offered<'a>(&'a self, machine: MachineId, agents: &'a [String]) -> impl Iterator<Item = &'a Card> {
+    pub(super) fn offered<'a>(
+        &'a self,
+        machine: MachineId,
+        agents: &'a [String],
+    ) -> impl Iterator<Item = &'a Card> {
         let paused = self.is_paused(machine);
         self.cards.values().filter(move |card| {
             !paused
                 && card.state == CardState::Open
                 && card.ready.what != ReadyFor::Nothing
                 && card.machine.is_none_or(|holder| holder == machine)
-                && card.codebase.is_none_or(|codebase| self.checkouts.contains(&(machine, codebase)))
+                && card
+                    .codebase
+                    .is_none_or(|codebase| self.checkouts.contains(&(machine, codebase)))
                 && agents.iter().any(|agent| agent == card.agent.as_str())
         })
     }
 
     /// The landings that a machine may take now: the first accepted of each codebase that has none running.
     pub(super) fn takeable_landings(&self, machine: MachineId) -> Vec<&Landing> {
-        let accepted = |landing: &&Landing| landing.state == LandingState::Accepted && landing.machine == machine;
+        let accepted =
+            |landing: &&Landing| landing.state == LandingState::Accepted && landing.machine == machine;
         let first = |landing: &&Landing| {
             let others = self.landings.values().filter(accepted);
             let mut earlier = others.filter(|other| other.codebase == landing.codebase);
             earlier.all(|other| (landing.accepted_at, landing.id) <= (other.accepted_at, other.id))
         };
         let free = |landing: &&Landing| {
-            let mut same = self.landings.values().filter(|other| other.codebase == landing.codebase);
+            let mut same = self
+                .landings
+                .values()
+                .filter(|other| other.codebase == landing.codebase);
             same.all(|other| other.state != LandingState::Running)
         };
         let proven_gone = |landing: &&Landing| {
             let owner = self.cards.get(&landing.card).and_then(|card| card.owner);
-            owner.and_then(|owner| self.runs.get(&owner)).is_none_or(|run| run.process.is_none())
+            owner
+                .and_then(|owner| self.runs.get(&owner))
+                .is_none_or(|run| run.process.is_none())
         };
         if self.is_paused(machine) {
             return Vec::new();
         }
-        self.landings.values().filter(accepted).filter(first).filter(free).filter(proven_gone).collect()
+        self.landings
+            .values()
+            .filter(accepted)
+            .filter(first)
+            .filter(free)
+            .filter(proven_gone)
+            .collect()
     }
 }
 

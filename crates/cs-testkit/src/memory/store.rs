@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, Person, RunId, TurnSeq};
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, Lock, Locked, Machine,
-    PRESENCE_LIFE, Pause, PauseScope, Peeked, Present, Registered, RowStore, Run, RunBrief, Select, StoreError, Turn,
-    Writes,
+    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, Lock, Locked,
+    Machine, PRESENCE_LIFE, Pause, PauseScope, Peeked, Present, Registered, RowStore, Run, RunBrief, Select,
+    StoreError, Turn, Writes,
 };
 
 use super::{MemoryStore, MemoryTx};
@@ -41,9 +41,15 @@ impl RowStore for MemoryStore {
     }
 
     async fn commit(&self, mut tx: MemoryTx, writes: &Writes) -> Result<(), StoreError> {
-        let mut cards = writes.new_cards.iter().chain(writes.cards.iter().map(|change| &change.now));
+        let mut cards = writes
+            .new_cards
+            .iter()
+            .chain(writes.cards.iter().map(|change| &change.now));
         if let Some(card) = cards.find(|card| !tx.locked.contains(&card.id)) {
-            return Err(StoreError::Corrupt(format!("card {} was written without its lock", card.id)));
+            return Err(StoreError::Corrupt(format!(
+                "card {} was written without its lock",
+                card.id
+            )));
         }
         let mut after = tx.tables.clone();
         after.write(writes)?;
@@ -58,7 +64,11 @@ impl RowStore for MemoryStore {
                 after.journal.insert(operation, row);
             }
             (None, _, None) => {}
-            _ => return Err(StoreError::Corrupt("an operation and its journal entry come together".to_owned())),
+            _ => {
+                return Err(StoreError::Corrupt(
+                    "an operation and its journal entry come together".to_owned(),
+                ));
+            }
         }
         *tx.tables = after;
         Ok(())
@@ -155,7 +165,9 @@ impl RowStore for MemoryStore {
             daemon: present.daemon,
             seen_at: now,
         };
-        tables.machines.insert(machine.id, (machine, now.plus(PRESENCE_LIFE)));
+        tables
+            .machines
+            .insert(machine.id, (machine, now.plus(PRESENCE_LIFE)));
         tables.checkouts.retain(|(owner, _)| *owner != present.machine);
         for codebase in &present.codebases {
             if tables.codebases.contains_key(codebase) {
@@ -194,7 +206,11 @@ impl RowStore for MemoryStore {
     async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
         let tables = self.tables.lock().await;
         let scopes = [PauseScope::Everything, PauseScope::Machine(machine)];
-        Ok(scopes.iter().filter_map(|scope| tables.pauses.get(scope)).cloned().collect())
+        Ok(scopes
+            .iter()
+            .filter_map(|scope| tables.pauses.get(scope))
+            .cloned()
+            .collect())
     }
 
     async fn add_codebase(
@@ -204,7 +220,10 @@ impl RowStore for MemoryStore {
         machine: MachineId,
     ) -> Result<Registered<Codebase>, StoreError> {
         let mut tables = self.tables.lock().await;
-        let other = tables.codebases.values().find(|codebase| codebase.name == name && codebase.id != id);
+        let other = tables
+            .codebases
+            .values()
+            .find(|codebase| codebase.name == name && codebase.id != id);
         if let (Some(other), false) = (other, tables.codebases.contains_key(&id)) {
             return Ok(Registered::Taken(other.created_at));
         }

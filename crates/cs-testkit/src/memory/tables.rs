@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cs_model::{AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, RunId, Time, TurnId};
+use cs_model::{AskState, TurnState};
 use cs_record::{
     Aggregate, Ask, Card, Codebase, JournalRow, Landing, Machine, Pause, PauseScope, Run, Turn, TurnMark,
 };
-use cs_model::{AskState, TurnState};
 
 /// All rows, each table by its primary key.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,7 +38,8 @@ impl Tables {
     pub(super) fn aggregate(&self, card: &Card, named: &Named) -> Aggregate {
         let id = card.id;
         let run = |run: &&Run| {
-            run.card == id && (card.owner == Some(run.id) || run.state.is_live() || named.runs.contains(&run.id))
+            run.card == id
+                && (card.owner == Some(run.id) || run.state.is_live() || named.runs.contains(&run.id))
         };
         let turn = |turn: &&Turn| {
             let waits = matches!(turn.state, TurnState::Pending | TurnState::Leased);
@@ -67,10 +68,13 @@ impl Tables {
     }
 
     pub(super) fn codebase_name(&self, card: &Card) -> Option<String> {
-        card.codebase.and_then(|id| self.codebases.get(&id)).map(|codebase| codebase.name.clone())
+        card.codebase
+            .and_then(|id| self.codebases.get(&id))
+            .map(|codebase| codebase.name.clone())
     }
 
     pub(super) fn is_paused(&self, machine: MachineId) -> bool {
-        self.pauses.contains_key(&PauseScope::Everything) || self.pauses.contains_key(&PauseScope::Machine(machine))
+        self.pauses.contains_key(&PauseScope::Everything)
+            || self.pauses.contains_key(&PauseScope::Machine(machine))
     }
 }
