@@ -28,6 +28,7 @@ mod framer;
 mod hold;
 mod identity;
 mod link;
+pub mod onlooker;
 mod proc;
 mod running;
 mod settle;
