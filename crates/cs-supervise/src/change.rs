@@ -15,14 +15,17 @@ const WATCHED_INTERVAL: Duration = Duration::from_secs(1);
 /// How often it is looked at when the kernel has no watch left for us.
 const UNWATCHED_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Tells that a file may have changed.
+/// Tells that a file may have changed: at once where the kernel tells of writes, else every 200 ms; and every second in any
+/// case, since some file systems tell of none.
 #[derive(Debug)]
-pub(crate) struct ChangeWatch {
+pub struct ChangeWatch {
     inotify: Option<AsyncFd<OwnedFd>>,
 }
 
 impl ChangeWatch {
-    pub(crate) fn on(path: &Path) -> Self {
+    /// Begins to watch a file, which should be there. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn on(path: &Path) -> Self {
         let inotify = watch(path)
             .inspect_err(|error| tracing::debug!(%error, "no change watch: falling back to an interval"))
             .ok();
@@ -30,7 +33,10 @@ impl ChangeWatch {
     }
 
     /// Returns when the file may have changed since the last call, or since the watch was made. Cancel safe.
-    pub(crate) async fn changed(&mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The kernel's watch cannot be read any more.
+    pub async fn changed(&mut self) -> io::Result<()> {
         let Some(inotify) = &self.inotify else {
             tokio::time::sleep(UNWATCHED_INTERVAL).await;
             return Ok(());

@@ -41,6 +41,7 @@ mod transcript;
 mod tree;
 mod wire;
 
+pub use change::ChangeWatch;
 pub use closed::{AgentExit, Closed, Proof, SpawnFailure, SpawnReason};
 pub use crash::kill_this_process;
 pub use dir::ExecutionDir;
