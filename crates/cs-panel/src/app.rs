@@ -1,0 +1,158 @@
+//! What every command is given, and what it opens when it needs it.
+
+use std::path::PathBuf;
+
+use cs_daemon::{StateDir, StateError};
+use cs_model::{Clock, MachineId, Person, Time};
+use cs_worktree::{Git, GitSetup, Identity, WorktreeError};
+
+use crate::checkouts::Checkouts;
+use crate::cli::Global;
+use crate::config::Config;
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::machine;
+use crate::os::{SystemClock, SystemIds};
+use crate::out::Out;
+use crate::record::{self, Ports};
+use crate::{log, os};
+
+/// What a command is given.
+#[derive(Debug, Clone)]
+pub(crate) struct App {
+    /// What the process was started with.
+    pub(crate) env: Env,
+    /// Where results go.
+    pub(crate) out: Out,
+    /// The flags that every command takes.
+    pub(crate) global: Global,
+}
+
+/// An opened state directory with its record.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    /// The state directory.
+    pub(crate) state: StateDir,
+    /// This machine.
+    pub(crate) machine: MachineId,
+    /// The record.
+    pub(crate) ports: Ports,
+    /// The file of the record.
+    pub(crate) record: PathBuf,
+    /// The checkouts of this machine.
+    pub(crate) checkouts: Checkouts,
+}
+
+impl App {
+    /// Takes what the process was started with.
+    pub(crate) fn new(env: Env, out: Out, global: Global) -> Self {
+        Self { env, out, global }
+    }
+
+    /// Returns the present time.
+    pub(crate) fn now(&self) -> Time {
+        SystemClock.now()
+    }
+
+    /// Reads the configuration file.
+    ///
+    /// # Errors
+    /// See [`Config::read`].
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        Config::read(&self.env, self.global.config.as_deref())
+    }
+
+    /// Opens the state directory: the flag, `CS_PANEL_STATE_DIR`, or the user's own.
+    ///
+    /// # Errors
+    /// It cannot be used, or the log cannot be begun.
+    pub(crate) fn state(&self) -> Result<StateDir, Failure> {
+        let given = self.global.state_dir.as_ref().or(self.env.state_dir.as_ref());
+        let path = given.map_or_else(
+            || self.env.state_home.join("cs-panel"),
+            |path| self.env.absolute(path),
+        );
+        let state = StateDir::open(&path)?;
+        log::begin(&state.log(), self.env.log.as_deref())?;
+        Ok(state)
+    }
+
+    /// Opens the state directory and the record.
+    ///
+    /// # Errors
+    /// The database URL, the state directory, the machine's id or the database file cannot be used.
+    pub(crate) async fn desk(&self) -> Result<Desk, Failure> {
+        let file = record::database_file(&self.env, self.global.database_url.as_deref())?;
+        let state = self.state()?;
+        let machine = machine::machine_id(&state.machine(), &SystemIds)?;
+        let record = file.unwrap_or_else(|| state.record());
+        let ports = record::open(&record).await?;
+        let checkouts = Checkouts::new(state.checkouts());
+        Ok(Desk {
+            state,
+            machine,
+            ports,
+            record,
+            checkouts,
+        })
+    }
+
+    /// Finds the git program.
+    ///
+    /// # Errors
+    /// It is not there, or too old.
+    pub(crate) async fn git(&self, state: &StateDir) -> Result<Git, Failure> {
+        let setup = GitSetup {
+            path: self.env.path.clone(),
+            home: self.env.home.clone(),
+            xdg_config_home: self.env.xdg_config_home.clone(),
+            state_dir: state.root().to_owned(),
+            identity: Identity::default(),
+        };
+        Ok(Git::probe(setup).await?)
+    }
+
+    /// Says who acts: `person` of the configuration, else git's `user.email`, else the login name.
+    ///
+    /// # Errors
+    /// The configuration file is broken.
+    pub(crate) async fn person(&self, state: &StateDir) -> Result<Person, Failure> {
+        if let Some(person) = self.config()?.person {
+            return Ok(person);
+        }
+        let from_git = match self.git(state).await {
+            Ok(git) => git.user_email().await.ok().flatten(),
+            Err(_) => None,
+        };
+        let candidates = from_git.into_iter().chain(self.env.login.clone());
+        let person = candidates.filter_map(|name| name.parse().ok()).next();
+        let numbered = || format!("user-{}", os::user_number()).parse();
+        person
+            .map_or_else(numbered, Ok)
+            .map_err(|error| Failure::plain(format!("{error}; set `person` in the configuration file")))
+    }
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        match error {
+            StateError::Busy { .. } => Self::Refused(error.to_string()),
+            StateError::Unusable { .. } | StateError::NoLocks { .. } => Self::Failed(error.into()),
+        }
+    }
+}
+
+impl From<WorktreeError> for Failure {
+    fn from(error: WorktreeError) -> Self {
+        if matches!(error, WorktreeError::NotARepository { .. }) {
+            return Self::Usage(error.to_string());
+        }
+        match error.class() {
+            cs_worktree::ErrorClass::Invalid => Self::Usage(format!("{:#}", anyhow::Error::new(error))),
+            cs_worktree::ErrorClass::Conflict => Self::Refused(format!("{:#}", anyhow::Error::new(error))),
+            cs_worktree::ErrorClass::NotFound
+            | cs_worktree::ErrorClass::Transient
+            | cs_worktree::ErrorClass::Corrupt => Self::Failed(error.into()),
+        }
+    }
+}

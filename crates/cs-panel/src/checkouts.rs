@@ -1,0 +1,194 @@
+//! Where this machine's checkouts of codebases are. Local paths stay here; the record only learns ids and names.
+
+use std::path::{Path, PathBuf};
+
+use cs_model::CodebaseId;
+use serde::{Deserialize, Serialize};
+
+use crate::disk;
+use crate::failure::Failure;
+
+const VERSION: u32 = 1;
+
+/// One codebase of this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Checkout {
+    /// The codebase.
+    pub(crate) codebase: CodebaseId,
+    /// The root of the working tree that was registered, absolute.
+    pub(crate) path: PathBuf,
+    /// The git directory that all working trees of the repository share, absolute: what makes it the same repository.
+    pub(crate) common_dir: PathBuf,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct CheckoutsFile {
+    version: u32,
+    checkouts: Vec<Checkout>,
+}
+
+/// The file that holds them. It is read anew each time, since other commands add to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Checkouts {
+    file: PathBuf,
+}
+
+impl Checkouts {
+    /// Uses a file, which need not be there.
+    pub(crate) fn new(file: PathBuf) -> Self {
+        Self { file }
+    }
+
+    /// Lists all, in the order in which they were added.
+    ///
+    /// # Errors
+    /// The file cannot be read or is not ours.
+    pub(crate) fn list(&self) -> Result<Vec<Checkout>, Failure> {
+        let Some(bytes) = disk::read_if_there(&self.file)? else {
+            return Ok(Vec::new());
+        };
+        let cure = "expected the checkouts of this machine as JSON; restore the file, or move it away and add them again";
+        let not_ours = || format!("{} is not ours, {cure}", self.file.display());
+        let file: CheckoutsFile =
+            serde_json::from_slice(&bytes).map_err(|error| Failure::failed(error, not_ours()))?;
+        if file.version != VERSION {
+            return Err(Failure::plain(not_ours()));
+        }
+        Ok(file.checkouts)
+    }
+
+    /// Finds the codebase of a repository, or gives it the id that `fresh` makes. Two commands at once agree on one id, and
+    /// neither loses what the other added.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, or is not ours; then nothing was added.
+    pub(crate) fn find_or_add(
+        &self,
+        path: &Path,
+        common_dir: &Path,
+        fresh: impl FnOnce() -> CodebaseId,
+    ) -> Result<Checkout, Failure> {
+        let _lock = disk::lock_dir(self.file.parent().unwrap_or(&self.file))?;
+        let mut checkouts = self.list()?;
+        let same = |known: &&mut Checkout| known.common_dir == common_dir;
+        if let Some(known) = checkouts.iter_mut().find(same) {
+            if known.path.is_dir() {
+                return Ok(known.clone());
+            }
+            // The working tree that was registered is gone; this one is of the same repository.
+            known.path = path.to_owned();
+            let known = known.clone();
+            self.write(checkouts)?;
+            return Ok(known);
+        }
+        let added = Checkout {
+            codebase: fresh(),
+            path: path.to_owned(),
+            common_dir: common_dir.to_owned(),
+        };
+        checkouts.push(added.clone());
+        self.write(checkouts)?;
+        Ok(added)
+    }
+
+    fn write(&self, checkouts: Vec<Checkout>) -> Result<(), Failure> {
+        let text = serde_json::to_vec_pretty(&CheckoutsFile {
+            version: VERSION,
+            checkouts,
+        })
+        .map_err(|error| {
+            Failure::failed(
+                error,
+                "the path of a checkout cannot be noted, expected a path in UTF-8",
+            )
+        })?;
+        disk::replace(&self.file, &text)
+    }
+}
+
+impl cs_daemon::Checkouts for Checkouts {
+    fn checkout(&self, codebase: CodebaseId) -> Option<PathBuf> {
+        self.list_or_warn()
+            .into_iter()
+            .find(|known| known.codebase == codebase)
+            .map(|known| known.path)
+    }
+
+    fn codebases(&self) -> Vec<CodebaseId> {
+        self.list_or_warn()
+            .into_iter()
+            .map(|known| known.codebase)
+            .collect()
+    }
+}
+
+impl Checkouts {
+    fn list_or_warn(&self) -> Vec<Checkout> {
+        self.list().unwrap_or_else(|error| {
+            tracing::error!(
+                error = error.text(),
+                "the checkouts of this machine cannot be read"
+            );
+            Vec::new()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cs_model::IdSource;
+
+    use super::*;
+    use crate::os::SystemIds;
+
+    fn fresh() -> CodebaseId {
+        CodebaseId::from_uuid(SystemIds.uuid_v7())
+    }
+
+    #[test]
+    fn many_at_once_lose_nothing_and_agree() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let checkouts = Checkouts::new(temp.path().join("checkouts.json"));
+        std::thread::scope(|scope| {
+            for at in 0..16 {
+                let checkouts = &checkouts;
+                scope.spawn(move || {
+                    let dir = PathBuf::from(format!("/repo-{}", at % 8));
+                    checkouts
+                        .find_or_add(&dir, &dir.join(".git"), fresh)
+                        .expect("added");
+                });
+            }
+        });
+        assert_eq!(checkouts.list().expect("readable").len(), 8);
+    }
+
+    #[test]
+    fn another_working_tree_of_the_repository_is_the_same_codebase() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let checkouts = Checkouts::new(temp.path().join("checkouts.json"));
+        let (tree, common) = (temp.path().join("tree"), temp.path().join("main/.git"));
+        std::fs::create_dir(&tree).expect("made");
+        let first = checkouts.find_or_add(&tree, &common, fresh).expect("added");
+        let second = checkouts
+            .find_or_add(&temp.path().join("main"), &common, fresh)
+            .expect("found");
+        assert_eq!(first, second);
+        std::fs::remove_dir(&tree).expect("removed");
+        let third = checkouts
+            .find_or_add(&temp.path().join("main"), &common, fresh)
+            .expect("found");
+        assert_eq!(third.codebase, first.codebase);
+        assert_eq!(third.path, temp.path().join("main"));
+    }
+
+    #[test]
+    fn a_file_that_is_not_ours_is_left_alone() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let file = temp.path().join("checkouts.json");
+        std::fs::write(&file, "[]").expect("written");
+        let checkouts = Checkouts::new(file.clone());
+        assert!(checkouts.find_or_add(temp.path(), temp.path(), fresh).is_err());
+        assert_eq!(std::fs::read(&file).expect("there"), b"[]");
+    }
+}

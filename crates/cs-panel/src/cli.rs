@@ -1,0 +1,132 @@
+//! The command line: what can be said, and who carries it out. `docs/cli.md` describes every command.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::app::App;
+use crate::commands::{
+    self, agent, answer, cards, codebase, demo, diff, land, pause, run, send, show, stop, tail,
+};
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::os;
+use crate::out::Out;
+
+/// Runs coding agents on your own machines: exactly once, fenced, supervised, never losing work.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cs-panel",
+    version,
+    about,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Global {
+    /// Directory of this machine's state [env: CS_PANEL_STATE_DIR] [default: ~/.local/state/cs-panel].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+    /// Where the record is, as sqlite:PATH [env: CS_PANEL_DATABASE_URL] [default: a file in the state directory].
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) database_url: Option<String>,
+    /// Configuration file [default: ~/.config/cs-panel/config.toml].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON for programs instead of text for people.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Send a message to a new or an existing card.
+    Send(send::SendArgs),
+    /// Run the daemon: start agents, settle what they did, land what was accepted.
+    Run(run::RunArgs),
+    /// List cards.
+    Cards(cards::CardsArgs),
+    /// Show a card: its state, runs, questions and landings.
+    Show(show::ShowArgs),
+    /// Print the turns of a card and what its agent says.
+    Tail(tail::TailArgs),
+    /// Show what the agent of a card changed.
+    Diff(diff::DiffArgs),
+    /// List open questions.
+    Asks,
+    /// Answer an open question.
+    Answer(answer::AnswerArgs),
+    /// Accept the landing of a card's work on its base branch.
+    Land(land::LandArgs),
+    /// Stop a card and prove that nothing of it runs any more.
+    Stop(stop::StopArgs),
+    /// Start no new work, on this machine or everywhere.
+    Pause(pause::PauseArgs),
+    /// End a pause.
+    Resume(pause::ResumeArgs),
+    /// Configure agents: the programs that do the work.
+    #[command(subcommand)]
+    Agent(agent::AgentCommand),
+    /// Register codebases: the git repositories that agents work on.
+    #[command(subcommand)]
+    Codebase(codebase::CodebaseCommand),
+    /// Show the whole way from a message to a landed commit, in a scratch folder.
+    Demo(demo::DemoArgs),
+    /// Carry out an agent script (for the demo and tests).
+    #[command(name = "__agent-script", hide = true)]
+    AgentScript {
+        /// The arguments of the scripted agent.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+}
+
+/// Reads the command line and carries it out.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Command::AgentScript { args } = cli.command {
+        return cs_agent_script::main(args);
+    }
+    let env = Env::read();
+    let out = Out::new(env.as_ref().ok().and_then(|env| env.columns));
+    match env.and_then(|env| start(App::new(env, out, cli.global), cli.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(text) = failure.text() {
+                out.said(&format!("cs-panel: {text}"));
+            }
+            os::exit_code(failure.exit_code())
+        }
+    }
+}
+
+fn start(app: App, command: Command) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .worker_threads(2)
+        .build()
+        .map_err(|error| Failure::failed(error, "cannot start the runtime"))?;
+    runtime.block_on(Box::pin(commands::carry_out(&app, command)))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,44 @@
+//! The commands, one file each.
+
+pub(crate) mod agent;
+pub(crate) mod answer;
+pub(crate) mod asks;
+pub(crate) mod cards;
+pub(crate) mod codebase;
+pub(crate) mod demo;
+pub(crate) mod diff;
+pub(crate) mod land;
+pub(crate) mod pause;
+pub(crate) mod run;
+pub(crate) mod send;
+pub(crate) mod show;
+pub(crate) mod stop;
+pub(crate) mod tail;
+
+use crate::app::App;
+use crate::cli::Command;
+use crate::failure::Failure;
+
+/// Carries out one command.
+pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Send(args) => send::send(app, args).await,
+        Command::Run(args) => run::run(app, &args).await,
+        Command::Cards(args) => cards::cards(app, &args).await,
+        Command::Show(args) => show::show(app, &args).await,
+        Command::Tail(args) => tail::tail(app, &args).await,
+        Command::Diff(args) => diff::diff(app, &args).await,
+        Command::Asks => asks::asks(app).await,
+        Command::Answer(args) => answer::answer(app, args).await,
+        Command::Land(args) => land::land(app, &args).await,
+        Command::Stop(args) => stop::stop(app, &args).await,
+        Command::Pause(args) => pause::pause(app, &args).await,
+        Command::Resume(args) => pause::resume(app, &args).await,
+        Command::Agent(command) => agent::agent(app, command),
+        Command::Codebase(command) => codebase::codebase(app, command).await,
+        Command::Demo(args) => demo::demo(app, &args).await,
+        Command::AgentScript { .. } => Err(Failure::plain(
+            "the scripted agent is started before anything else",
+        )),
+    }
+}

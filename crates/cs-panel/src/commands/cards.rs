@@ -1,0 +1,89 @@
+//! `cards`: the list.
+
+use clap::Args;
+use cs_model::{RunState, Time};
+use cs_record::{CardFilter, CardSummary, ReadyFor};
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::text;
+use crate::wire::SummaryWire;
+
+#[derive(Debug, Args)]
+pub(crate) struct CardsArgs {
+    /// Landed and closed cards too.
+    #[arg(long)]
+    all: bool,
+}
+
+/// Carries out `cards`.
+pub(crate) async fn cards(app: &App, args: &CardsArgs) -> Result<(), Failure> {
+    let desk = app.desk().await?;
+    let filter = if args.all {
+        CardFilter::All
+    } else {
+        CardFilter::Current
+    };
+    let cards = desk.ports.reads.cards(filter).await?;
+    if app.global.json {
+        return app
+            .out
+            .json(&cards.iter().map(SummaryWire::from).collect::<Vec<_>>());
+    }
+    if cards.is_empty() {
+        let more = if args.all {
+            ""
+        } else {
+            " (`--all` shows those that are over)"
+        };
+        app.out
+            .said(&format!("no cards{more}; begin one with `cs-panel send MESSAGE`"));
+        return Ok(());
+    }
+    let now = app.now();
+    let row = |summary: &CardSummary| {
+        let card = &summary.card;
+        vec![
+            card.id.short(),
+            doing(summary, now),
+            summary.codebase.clone().unwrap_or_else(|| "-".to_owned()),
+            card.agent.to_string(),
+            text::ago(now, card.updated_at),
+            text::one_line(&card.title, 60),
+        ]
+    };
+    app.out.table(
+        &["CARD", "STATE", "CODEBASE", "AGENT", "CHANGED", "TITLE"],
+        cards.iter().map(row).collect(),
+    )
+}
+
+/// Says in a few words what a card does or waits for.
+pub(crate) fn doing(summary: &CardSummary, now: Time) -> String {
+    if let Some(landing) = &summary.landing {
+        return format!("landing ({})", landing.state);
+    }
+    if let Some(live) = &summary.live
+        && live.state == RunState::Running
+    {
+        return format!(
+            "running since {}",
+            text::ago(now, live.resumed_at.unwrap_or(live.started_at))
+        );
+    }
+    if let Some(ask) = summary.open_asks.first() {
+        return if ask.offer.is_some() {
+            "offers to land"
+        } else {
+            "asks"
+        }
+        .to_owned();
+    }
+    let ready = summary.card.ready;
+    match ready.what {
+        ReadyFor::Resume if ready.from > now => format!("tries again {}", text::in_future(now, ready.from)),
+        ReadyFor::Resume => "waits to go on".to_owned(),
+        ReadyFor::Turns | ReadyFor::Rearm => "waits for a start".to_owned(),
+        ReadyFor::Nothing => summary.card.state.to_string(),
+    }
+}

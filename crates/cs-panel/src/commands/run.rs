@@ -1,0 +1,120 @@
+//! `run`: the daemon.
+
+use clap::Args;
+use cs_daemon::{Daemon, DaemonError, Ended, GoingOn, Mode};
+use cs_record::RecordError;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::app::{App, Desk};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::{os, text, wiring};
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// End when nothing is ready, running or landing.
+    #[arg(long)]
+    once: bool,
+}
+
+/// Carries out `run`.
+pub(crate) async fn run(app: &App, args: &RunArgs) -> Result<(), Failure> {
+    let config = app.config()?;
+    let desk = app.desk().await?;
+    let lock = desk.state.lock()?;
+    let deps = wiring::deps(app, &desk, &config, config.slots).await?;
+    let leave = leave()?;
+    greet(app, &desk, &config, args.once)?;
+    let mode = if args.once { Mode::Once } else { Mode::Stay };
+    let ended = Daemon::open(deps, lock)?.run(mode, leave).await?;
+    tell_end(app, &ended)
+}
+
+/// Says who works where and for how long (UI-3).
+fn greet(app: &App, desk: &Desk, config: &Config, once: bool) -> Result<(), Failure> {
+    let mode = if once {
+        "once: ends when nothing is ready, running or landing"
+    } else {
+        "until interrupted: looks at the record every 2 s and whenever a command changes it"
+    };
+    app.out.line(&format!(
+        "machine {} ({})",
+        desk.machine,
+        text::one_line(&os::host_name(), 80)
+    ))?;
+    app.out
+        .line(&format!("state   {}", desk.state.root().display()))?;
+    app.out.line(&format!("mode    {mode}"))?;
+    if config.agents.is_empty() {
+        let path = config.path.display();
+        app.out.said(&format!(
+            "no agent is configured in {path}, so no card can be taken; add one with `cs-panel agent add`"
+        ));
+    }
+    Ok(())
+}
+
+/// Says how the daemon ended.
+fn tell_end(app: &App, ended: &Ended) -> Result<(), Failure> {
+    match ended {
+        Ended::Idle { next_due: None } => app.out.line("idle: nothing is ready, running or landing"),
+        Ended::Idle { next_due: Some(due) } => app.out.line(&format!(
+            "idle: nothing is ready, running or landing; something becomes ready {} (at {due})",
+            text::in_future(app.now(), *due)
+        )),
+        Ended::AdmissionClosed { reasons } => {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            Err(Failure::Refused(format!(
+                "no new work may start: {}",
+                reasons.join("; ")
+            )))
+        }
+        Ended::Detached { going_on } => tell_going_on(app, going_on),
+    }
+}
+
+fn tell_going_on(app: &App, going_on: &[GoingOn]) -> Result<(), Failure> {
+    if going_on.is_empty() {
+        return app.out.line("left: no agent runs");
+    }
+    let agents = text::count(going_on.len(), "agent");
+    app.out.line(&format!(
+        "left: {agents} run on without a daemon; the next `cs-panel run` picks them up"
+    ))?;
+    for on in going_on {
+        let card = on.card.short();
+        app.out.line(&format!(
+            "  run {} of card {card}; to stop it: cs-panel stop {card}",
+            on.run.short()
+        ))?;
+    }
+    Ok(())
+}
+
+/// Returns when a person or the system asks the daemon to leave.
+fn leave() -> Result<impl Future<Output = ()> + Send, Failure> {
+    let on = |kind| signal(kind).map_err(|error| Failure::failed(error, "signals cannot be received"));
+    let (mut interrupt, mut terminate, mut hangup) = (
+        on(SignalKind::interrupt())?,
+        on(SignalKind::terminate())?,
+        on(SignalKind::hangup())?,
+    );
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
+}
+
+impl From<DaemonError> for Failure {
+    fn from(error: DaemonError) -> Self {
+        if let DaemonError::Pass(cause) = &error
+            && let Some(RecordError::Refused(refusal)) = cause.downcast_ref::<RecordError>()
+        {
+            return Self::Refused(refusal.to_string());
+        }
+        Self::Failed(error.into())
+    }
+}

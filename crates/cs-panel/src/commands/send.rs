@@ -1,0 +1,276 @@
+//! `send`: a message to a new or an existing card.
+
+use std::io::Read;
+
+use clap::Args;
+use cs_model::{AgentName, CardId, IdSource, TurnId};
+use cs_record::{Codebase, Send, SendTo};
+use cs_worktree::{Inspection, Repository, WorktreeError};
+
+use super::codebase;
+use crate::app::{App, Desk};
+use crate::failure::Failure;
+use crate::os::SystemIds;
+use crate::out;
+use crate::text;
+use crate::wire::SentWire;
+
+/// The longest message in bytes.
+const MESSAGE_MAX_BYTES: usize = 1024 * 1024;
+/// The longest title that is taken from a message, in characters.
+const TITLE_FROM_MESSAGE_CHARS: usize = 80;
+/// The longest title, in characters.
+const TITLE_MAX_CHARS: usize = 200;
+
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    /// Send to this card instead of a new one: its id, or the last digits of it.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["title", "codebase", "agent"])]
+    card: Option<String>,
+    /// The title of the new card [default: the first line of the message].
+    #[arg(long)]
+    title: Option<String>,
+    /// The codebase that the agent works on [default: the git repository around the current directory].
+    #[arg(long, value_name = "NAME")]
+    codebase: Option<String>,
+    /// The agent that does the work [default: default_agent of the configuration, or the only one].
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// The message; `-` or nothing reads standard input.
+    message: Option<String>,
+}
+
+/// Where a new card's agent will work.
+#[derive(Debug)]
+enum Place {
+    /// In a directory of its own that is empty.
+    Nowhere,
+    /// In a tree of a codebase that this machine has.
+    In { codebase: Codebase, seen: Inspection },
+}
+
+/// Carries out `send`.
+pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
+    let body = words(args.message.as_deref(), "message", MESSAGE_MAX_BYTES)?;
+    if let Some(card) = &args.card {
+        let desk = app.desk().await?;
+        let to = SendTo::Card(desk.ports.reads.find_card(card).await?);
+        return deliver(app, &desk, to, body, None).await;
+    }
+    let named: Option<AgentName> = args
+        .agent
+        .as_deref()
+        .map(str::parse)
+        .transpose()
+        .map_err(|error: cs_model::InvalidName| Failure::Usage(error.to_string()))?;
+    let agent = app.config()?.choose_agent(named.as_ref())?;
+    let title = title(args.title.as_deref(), &body)?;
+    let desk = app.desk().await?;
+    let place = place(app, &desk, args.codebase.as_deref()).await?;
+    let card = CardId::from_uuid(SystemIds.uuid_v7());
+    let (codebase, base) = match &place {
+        Place::Nowhere => (None, None),
+        Place::In { codebase, seen } => (Some(codebase.id), Some(seen.base_branch.to_string())),
+    };
+    let to = SendTo::NewCard {
+        card,
+        title,
+        codebase,
+        base,
+        agent,
+    };
+    deliver(app, &desk, to, body, Some(place)).await
+}
+
+async fn deliver(
+    app: &App,
+    desk: &Desk,
+    to: SendTo,
+    body: String,
+    place: Option<Place>,
+) -> Result<(), Failure> {
+    let person = app.person(&desk.state).await?;
+    let turn = TurnId::from_uuid(SystemIds.uuid_v7());
+    let sent = desk
+        .ports
+        .acts
+        .send(&Send {
+            turn,
+            to,
+            person,
+            body,
+        })
+        .await?;
+    cs_daemon::control::poke(&desk.state).await;
+    let (what, codebase) = match place {
+        None => ("card", None),
+        Some(Place::Nowhere) => {
+            app.out
+                .said("no git repository is here: the agent starts in an empty directory");
+            ("new card", None)
+        }
+        Some(Place::In { codebase, seen }) => {
+            codebase::tell_about(app, &seen);
+            ("new card", Some(codebase.name))
+        }
+    };
+    let short = sent.card.short();
+    if sent.open_asks > 0 {
+        let asks = text::count(sent.open_asks as usize, "open question");
+        app.out.said(&format!(
+            "card {short} has {asks}, which this message does not answer; see `cs-panel asks`"
+        ));
+    }
+    if app.global.json {
+        let (card, turn, seq) = (sent.card, sent.turn, sent.seq.get());
+        return app.out.json(&SentWire {
+            card,
+            turn,
+            seq,
+            codebase,
+            open_asks: sent.open_asks,
+        });
+    }
+    let where_to = codebase.map(|name| format!(" on {name}")).unwrap_or_default();
+    app.out
+        .line(&format!("{what} {short}{where_to}: turn {} was sent", sent.seq))
+}
+
+/// Finds where the agent of a new card works: the codebase that was named, else the repository around us, else nowhere.
+async fn place(app: &App, desk: &Desk, named: Option<&str>) -> Result<Place, Failure> {
+    let git = app.git(&desk.state).await?;
+    let Some(name) = named else {
+        return match Repository::inspect(&git, &app.env.cwd).await {
+            Ok(seen) => {
+                let (codebase, _) = codebase::register(desk, &seen, None).await?;
+                Ok(Place::In { codebase, seen })
+            }
+            Err(WorktreeError::NotARepository { .. }) => Ok(Place::Nowhere),
+            Err(error) => Err(error.into()),
+        };
+    };
+    let known = desk.ports.codebases.codebases().await?;
+    let Some(codebase) = known.iter().find(|codebase| codebase.name == name) else {
+        let names: Vec<&str> = known.iter().map(|codebase| codebase.name.as_str()).collect();
+        let expected = match names.as_slice() {
+            [] => "none is registered".to_owned(),
+            names => format!("expected one of: {}", names.join(", ")),
+        };
+        return Err(Failure::plain(format!(
+            "there is no codebase `{name}`, {expected}; register it with `cs-panel codebase add PATH`"
+        )));
+    };
+    let checkout = desk
+        .checkouts
+        .list()?
+        .into_iter()
+        .find(|checkout| checkout.codebase == codebase.id);
+    let Some(checkout) = checkout else {
+        return Err(Failure::Refused(format!(
+            "this machine has no checkout of {name}, nothing was sent; clone it, then `cs-panel codebase add PATH`"
+        )));
+    };
+    let seen = Repository::inspect(&git, &checkout.path).await?;
+    Ok(Place::In {
+        codebase: codebase.clone(),
+        seen,
+    })
+}
+
+/// Takes words from the argument or from standard input, and checks what can be checked before anything is written.
+///
+/// # Errors
+/// They are missing, empty, too long or no UTF-8.
+pub(crate) fn words(given: Option<&str>, what: &str, max_bytes: usize) -> Result<String, Failure> {
+    let words = match given {
+        Some("-") => read_stdin(what, max_bytes)?,
+        Some(words) => words.to_owned(),
+        None if out::stdin_is_terminal() => {
+            return Err(Failure::Usage(format!(
+                "the {what} is missing; give it as the last argument, or pipe it to standard input"
+            )));
+        }
+        None => read_stdin(what, max_bytes)?,
+    };
+    if words.trim().is_empty() {
+        return Err(Failure::Usage(format!(
+            "the {what} is empty, nothing was sent; give at least one word"
+        )));
+    }
+    if words.len() > max_bytes {
+        return Err(Failure::Usage(format!(
+            "the {what} is longer than {max_bytes} bytes, nothing was sent; shorten it"
+        )));
+    }
+    Ok(words)
+}
+
+fn read_stdin(what: &str, max_bytes: usize) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    std::io::stdin()
+        .lock()
+        .take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::failed(error, "standard input cannot be read"))?;
+    if bytes.len() > max_bytes {
+        return Err(Failure::Usage(format!(
+            "the {what} is longer than {max_bytes} bytes, nothing was sent; shorten it"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::Usage(format!(
+            "the {what} on standard input is not UTF-8, nothing was sent; expected text"
+        ))
+    })
+}
+
+fn title(given: Option<&str>, body: &str) -> Result<String, Failure> {
+    let Some(title) = given else {
+        let line = body
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default();
+        return Ok(text::one_line(line, TITLE_FROM_MESSAGE_CHARS));
+    };
+    let fits = (1..=TITLE_MAX_CHARS).contains(&title.trim().chars().count());
+    if fits && !title.chars().any(char::is_control) {
+        return Ok(title.trim().to_owned());
+    }
+    Err(Failure::Usage(format!(
+        "the title cannot be used, expected one line of 1 to {TITLE_MAX_CHARS} characters"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_a_message_is_its_title() {
+        assert_eq!(title(None, "\n  Fix it \nplease").expect("a title"), "Fix it");
+        assert_eq!(
+            title(None, &"x".repeat(100)).expect("a title").chars().count(),
+            TITLE_FROM_MESSAGE_CHARS
+        );
+        assert_eq!(title(Some(" Own "), "x").expect("a title"), "Own");
+    }
+
+    #[test]
+    fn a_title_is_one_short_line() {
+        for bad in ["", "  ", "a\nb", "a\u{1b}b", &"x".repeat(TITLE_MAX_CHARS + 1)] {
+            assert!(title(Some(bad), "x").is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_message_is_refused() {
+        for bad in ["", " \n\t"] {
+            let failure = words(Some(bad), "message", 10).expect_err("empty");
+            assert_eq!(failure.exit_code(), 2);
+        }
+        assert!(words(Some("01234567890"), "message", 10).is_err(), "too long");
+        assert_eq!(words(Some("ok"), "message", 10).expect("fits"), "ok");
+    }
+}

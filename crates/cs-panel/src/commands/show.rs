@@ -1,0 +1,228 @@
+//! `show`: one card with all that belongs to it.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use cs_model::{AskState, RunState, Time, TurnSeq};
+use cs_record::{Ask, CardDetail, Landing, Run, Turn};
+
+use super::tail;
+use crate::app::App;
+use crate::failure::Failure;
+use crate::text;
+use crate::wire::{AskWire, CardWire, DetailWire, LandingWire, RunWire, TurnWire};
+
+/// How many of the newest turns are shown to people.
+const TURNS_SHOWN: u32 = 6;
+/// How many lines of one turn are shown to people.
+const LINES_SHOWN: usize = 12;
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The card: its id, or the last digits of it.
+    card: String,
+}
+
+/// Carries out `show`.
+pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
+    let desk = app.desk().await?;
+    let id = desk.ports.reads.find_card(&args.card).await?;
+    let detail = desk.ports.reads.card(id).await?;
+    if app.global.json {
+        let turns = tail::all_turns(desk.ports.reads.as_ref(), id, TurnSeq::START).await?;
+        return app.out.json(&DetailWire {
+            card: CardWire::new(&detail.card, detail.codebase.as_deref()),
+            runs: detail.runs.iter().map(RunWire::from).collect(),
+            asks: detail.asks.iter().map(AskWire::from).collect(),
+            landings: detail.landings.iter().map(LandingWire::from).collect(),
+            turns: turns.iter().map(TurnWire::from).collect(),
+        });
+    }
+    let skipped = detail.card.last_seq.get().saturating_sub(TURNS_SHOWN);
+    let turns = tail::all_turns(desk.ports.reads.as_ref(), id, TurnSeq::new(skipped)).await?;
+    let now = app.now();
+    let mut page = head(&detail, now);
+    page.push_str(&runs(&detail.runs, now));
+    page.push_str(&asks(&detail.asks, now));
+    page.push_str(&landings(&detail.landings, now));
+    page.push_str(&newest(&turns, skipped, now));
+    app.out.line(&page)
+}
+
+/// Adds a line to a page.
+macro_rules! line {
+    ($page:expr, $($text:tt)*) => { writeln!($page, $($text)*).expect("a String takes everything") };
+}
+
+fn head(detail: &CardDetail, now: Time) -> String {
+    let card = &detail.card;
+    let mut page = String::new();
+    line!(
+        page,
+        "card {}  {}",
+        card.id.short(),
+        text::one_line(&card.title, 200)
+    );
+    let live = detail.runs.iter().find(|run| run.state.is_live());
+    let state = match live {
+        Some(run) => format!("{}, {} by {}", card.state, run.state, run.agent),
+        None => card.state.to_string(),
+    };
+    line!(page, "  state     {state}");
+    if let Some(reason) = &card.reason {
+        line!(page, "  reason    {}", text::one_line(reason, 1_000));
+    }
+    if card.ready.what != cs_record::ReadyFor::Nothing {
+        line!(
+            page,
+            "  ready     for {}, {}",
+            card.ready.what.as_str(),
+            text::in_future(now, card.ready.from)
+        );
+    }
+    line!(
+        page,
+        "  codebase  {}",
+        detail.codebase.as_deref().unwrap_or("none (an empty directory)")
+    );
+    line!(page, "  agent     {}", card.agent);
+    line!(page, "  person    {}", card.person);
+    line!(
+        page,
+        "  begun     {} ({})",
+        text::ago(now, card.created_at),
+        text::minute(card.created_at)
+    );
+    if card.tries > 0 {
+        line!(page, "  tries     {}", card.tries);
+    }
+    let used = card.usage;
+    if used.input_tokens + used.output_tokens > 0 {
+        line!(
+            page,
+            "  used      {} tokens in, {} tokens out",
+            used.input_tokens,
+            used.output_tokens
+        );
+    }
+    page
+}
+
+fn runs(runs: &[Run], now: Time) -> String {
+    let mut page = String::new();
+    for run in runs {
+        let since = run.resumed_at.unwrap_or(run.started_at);
+        let attempt = run.epoch;
+        let short = run.id.short();
+        line!(
+            page,
+            "\nrun {short} ({}) attempt {attempt}: {}, started {}",
+            run.kind,
+            run.state,
+            text::ago(now, since)
+        );
+        if let Some(process) = &run.process
+            && run.state != RunState::Running
+        {
+            line!(page, "  its process is not proven gone: {process:?}");
+        }
+        if let Some(because) = &run.failed_because {
+            let class = run.failure.map(|class| format!(" ({class})")).unwrap_or_default();
+            line!(page, "  failed{class}: {}", text::one_line(because, 1_000));
+        }
+        if let Some(again) = run.again_at {
+            line!(page, "  goes on {}", text::in_future(now, again));
+        }
+    }
+    page
+}
+
+fn asks(asks: &[Ask], now: Time) -> String {
+    let mut page = String::new();
+    for ask in asks {
+        let what = if ask.offer.is_some() {
+            "offer to land"
+        } else {
+            "question"
+        };
+        line!(
+            page,
+            "\n{what} {} ({}, {})",
+            ask.id.short(),
+            ask.state,
+            text::ago(now, ask.asked_at)
+        );
+        page.push_str(&text::indented(&ask.question, "  "));
+        if !ask.choices.is_empty() {
+            line!(
+                page,
+                "  choices: {}",
+                text::one_line(&ask.choices.join(" | "), 1_000)
+            );
+        }
+        if let Some(answer) = &ask.answer {
+            line!(page, "  answer: {}", text::one_line(answer, 1_000));
+        }
+        if ask.state == AskState::Open {
+            line!(page, "  {}", how_to_answer(ask));
+        }
+    }
+    page
+}
+
+/// Shows the commands that answer a question.
+pub(crate) fn how_to_answer(ask: &Ask) -> String {
+    let (short, card) = (ask.id.short(), ask.card.short());
+    if ask.offer.is_some() {
+        return format!("land it: cs-panel land {card}   ask for more: cs-panel answer {short} TEXT");
+    }
+    format!("answer it: cs-panel answer {short} TEXT")
+}
+
+fn landings(landings: &[Landing], now: Time) -> String {
+    let mut page = String::new();
+    for landing in landings {
+        let by = &landing.accepted_by;
+        let when = text::ago(now, landing.accepted_at);
+        line!(
+            page,
+            "\nlanding {}: {}, accepted by {by} {when}",
+            landing.id.short(),
+            landing.state
+        );
+        if let Some(commit) = &landing.commit {
+            line!(page, "  commit {}", text::one_line(commit, 80));
+        }
+        if let Some(result) = &landing.result {
+            page.push_str(&text::indented(result, "  "));
+        }
+    }
+    page
+}
+
+fn newest(turns: &[Turn], skipped: u32, now: Time) -> String {
+    let mut page = String::new();
+    if skipped > 0 {
+        line!(
+            page,
+            "\n({} before these; `cs-panel tail` shows all)",
+            text::count(skipped as usize, "turn")
+        );
+    }
+    for turn in turns {
+        line!(page, "\n{}", tail::turn_head(turn, now));
+        let body = text::indented(&turn.body, "  ");
+        let lines: Vec<&str> = body.lines().collect();
+        for line in lines.iter().take(LINES_SHOWN) {
+            line!(page, "{line}");
+        }
+        if lines.len() > LINES_SHOWN {
+            line!(
+                page,
+                "  ({} more)",
+                text::count(lines.len() - LINES_SHOWN, "line")
+            );
+        }
+    }
+    page
+}

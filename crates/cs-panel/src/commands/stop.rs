@@ -1,0 +1,129 @@
+//! `stop`: ends a card's work, and returns when that is proven.
+
+use clap::Args;
+use cs_daemon::control::{self, ControlError, Stopped};
+use cs_daemon::{Daemon, Mode, StateDir};
+use cs_model::CardId;
+use serde::Serialize;
+
+use crate::app::{App, Desk};
+use crate::failure::Failure;
+use crate::{text, wiring};
+
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// The card: its id, or the last digits of it.
+    card: String,
+}
+
+/// What `stop --json` prints.
+#[derive(Debug, Serialize)]
+struct StopWire {
+    card: CardId,
+    /// Whether anything was live or pending on the record.
+    was_active: bool,
+    /// How many executions were closed.
+    executions_closed: u32,
+    /// What could not be proven closed.
+    left: Vec<String>,
+}
+
+/// Carries out `stop`.
+pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
+    let desk = app.desk().await?;
+    let card = desk.ports.reads.find_card(&args.card).await?;
+    let person = app.person(&desk.state).await?;
+    let was_active = desk.ports.acts.stop_card(card, &person).await?;
+    let mut stopped = control::stop(&desk.state, card)
+        .await
+        .map_err(|error| unproven(error, card))?;
+    if stopped == Stopped::NoDaemon {
+        stopped = close_without_daemon(app, &desk, card).await?;
+    }
+    let (executions_closed, left) = match stopped {
+        Stopped::Closed { executions } => (executions, Vec::new()),
+        Stopped::Incomplete { left } => (0, left),
+        Stopped::NoDaemon => (
+            0,
+            vec!["nobody could look after its processes; try again".to_owned()],
+        ),
+    };
+    tell(
+        app,
+        &StopWire {
+            card,
+            was_active,
+            executions_closed,
+            left,
+        },
+    )
+}
+
+fn unproven(error: impl Into<anyhow::Error>, card: CardId) -> Failure {
+    let short = card.short();
+    Failure::failed(
+        error,
+        format!(
+            "card {short} is stopped on the record, but it is not proven that nothing of it runs; try `cs-panel stop {short}` again"
+        ),
+    )
+}
+
+fn tell(app: &App, stop: &StopWire) -> Result<(), Failure> {
+    if app.global.json {
+        app.out.json(stop)?;
+    }
+    let short = stop.card.short();
+    if !stop.left.is_empty() {
+        let left = stop.left.join("\n  ");
+        return Err(Failure::plain(format!(
+            "card {short} is stopped on the record, but this is not proven closed:\n  {left}\ntry `cs-panel stop {short}` again"
+        )));
+    }
+    if app.global.json {
+        return Ok(());
+    }
+    let closed = match (stop.executions_closed, stop.was_active) {
+        (0, true) => "nothing of it ran".to_owned(),
+        (0, false) => "there was nothing to stop".to_owned(),
+        (number, _) => format!("{} closed, with proof", text::count(number as usize, "execution")),
+    };
+    app.out.line(&format!("card {short}: {closed}"))
+}
+
+/// Looks after the processes of a card where no daemon does: a daemon that may start nothing is asked as the real one would
+/// be, and leaves at once. Agents of other cards are picked up and left running.
+async fn close_without_daemon(app: &App, desk: &Desk, card: CardId) -> Result<Stopped, Failure> {
+    let lock = desk.state.lock()?;
+    let config = app.config()?;
+    let deps = wiring::deps(app, desk, &config, 0).await?;
+    let (done, leave) = tokio::sync::oneshot::channel::<()>();
+    let daemon = Daemon::open(deps, lock)?.run(Mode::Stay, async move {
+        // A sender that is gone means the same: there is nothing left to wait for.
+        let _ = leave.await;
+    });
+    let mut daemon = std::pin::pin!(daemon);
+    // The daemon is polled first: it listens before anything asks.
+    let asked = tokio::select! {
+        biased;
+        ended = daemon.as_mut() => {
+            ended?;
+            return Ok(Stopped::NoDaemon);
+        }
+        asked = ask(&desk.state, card) => asked,
+    };
+    // The daemon that ended already needs no word.
+    let _ = done.send(());
+    daemon.await?;
+    asked.map_err(|error| unproven(error, card))
+}
+
+/// Asks until somebody listens.
+async fn ask(state: &StateDir, card: CardId) -> Result<Stopped, ControlError> {
+    loop {
+        match control::stop(state, card).await {
+            Ok(Stopped::NoDaemon) => tokio::task::yield_now().await,
+            other => return other,
+        }
+    }
+}

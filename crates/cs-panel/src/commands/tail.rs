@@ -1,0 +1,230 @@
+//! `tail`: the turns of a card, and what its agent says while it works.
+
+use clap::Args;
+use cs_harness::Event;
+use cs_model::{Author, CardId, Epoch, RunId, RunState, Time, TurnSeq};
+use cs_record::{CardReads, RecordError, Turn};
+use cs_supervise::{ExecutionDir, TranscriptError, TranscriptReader};
+use serde::Serialize;
+
+use crate::app::{App, Desk};
+use crate::failure::Failure;
+use crate::text;
+use crate::watch::RecordWatch;
+use crate::wire::TurnWire;
+
+/// How many turns are read at once.
+const PAGE: u32 = 200;
+
+#[derive(Debug, Args)]
+pub(crate) struct TailArgs {
+    /// The card: its id, or the last digits of it.
+    card: String,
+    /// Go on until interrupted.
+    #[arg(short, long)]
+    follow: bool,
+}
+
+/// One line of `tail --json`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum TailWire<'a> {
+    /// A turn of the card.
+    Turn(TurnWire),
+    /// Something that the agent of the running attempt said.
+    Event {
+        run: RunId,
+        epoch: u32,
+        index: u64,
+        said: &'a Event,
+    },
+}
+
+/// Carries out `tail`.
+pub(crate) async fn tail(app: &App, args: &TailArgs) -> Result<(), Failure> {
+    let desk = app.desk().await?;
+    let card = desk.ports.reads.find_card(&args.card).await?;
+    let mut watch = RecordWatch::on(&desk.record);
+    let mut printer = Printer {
+        app,
+        desk: &desk,
+        card,
+        seq: TurnSeq::START,
+        live: None,
+        done: None,
+    };
+    loop {
+        printer.catch_up().await?;
+        if !args.follow {
+            return Ok(());
+        }
+        printer.until_changed(&mut watch).await?;
+    }
+}
+
+/// The transcript of a running attempt.
+#[derive(Debug)]
+struct Live {
+    attempt: (RunId, Epoch),
+    reader: TranscriptReader<Event>,
+}
+
+/// What has been printed so far.
+#[derive(Debug)]
+struct Printer<'a> {
+    app: &'a App,
+    desk: &'a Desk,
+    card: CardId,
+    seq: TurnSeq,
+    live: Option<Live>,
+    /// The attempt whose transcript was printed to its end.
+    done: Option<(RunId, Epoch)>,
+}
+
+impl Printer<'_> {
+    /// Prints what is there and was not printed yet: first what the agent said, then the turns that came of it.
+    async fn catch_up(&mut self) -> Result<(), Failure> {
+        let turns = all_turns(self.desk.ports.reads.as_ref(), self.card, self.seq).await?;
+        self.drain()?;
+        for turn in &turns {
+            self.turn(turn)?;
+            self.seq = turn.seq;
+        }
+        let detail = self.desk.ports.reads.card(self.card).await?;
+        let running = detail.runs.iter().find(|run| run.state == RunState::Running);
+        let attempt = running.map(|run| (run.id, run.epoch));
+        if self.live.as_ref().map(|live| live.attempt) != attempt {
+            self.done = self.live.take().map(|live| live.attempt).or(self.done);
+        }
+        if let Some(attempt) = attempt
+            && self.live.is_none()
+            && self.done != Some(attempt)
+        {
+            self.attach(attempt)?;
+        }
+        self.drain()
+    }
+
+    /// Opens the transcript of an attempt's newest execution, when this machine has it and it has begun.
+    fn attach(&mut self, attempt: (RunId, Epoch)) -> Result<(), Failure> {
+        let failed = |error| Failure::failed(error, "the transcript cannot be found");
+        let state = &self.desk.state;
+        let Some(name) = state.executions_of(attempt.0, attempt.1).map_err(failed)?.pop() else {
+            return Ok(());
+        };
+        let path = ExecutionDir::at(state.execution(&name)).transcript();
+        if path.try_exists().map_err(failed)? {
+            let reader = TranscriptReader::open(&path).map_err(unreadable)?;
+            self.live = Some(Live { attempt, reader });
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<(), Failure> {
+        let Some(mut live) = self.live.take() else {
+            return Ok(());
+        };
+        while let Some(line) = live.reader.next_ready().map_err(unreadable)? {
+            self.event(live.attempt, line.index, &line.event)?;
+        }
+        self.live = Some(live);
+        Ok(())
+    }
+
+    /// Prints what the agent says until the record changes.
+    async fn until_changed(&mut self, watch: &mut RecordWatch) -> Result<(), Failure> {
+        loop {
+            let Some(live) = &mut self.live else {
+                watch.changed().await;
+                return Ok(());
+            };
+            let attempt = live.attempt;
+            tokio::select! {
+                biased;
+                line = live.reader.next() => {
+                    let line = line.map_err(unreadable)?;
+                    self.event(attempt, line.index, &line.event)?;
+                }
+                () = watch.changed() => return Ok(()),
+            }
+        }
+    }
+
+    fn turn(&self, turn: &Turn) -> Result<(), Failure> {
+        if self.app.global.json {
+            return self.app.out.json(&TailWire::Turn(TurnWire::from(turn)));
+        }
+        let head = turn_head(turn, self.app.now());
+        self.app
+            .out
+            .line(&format!("{head}\n{}", text::indented(&turn.body, "  ")))
+    }
+
+    fn event(&self, (run, epoch): (RunId, Epoch), index: u64, said: &Event) -> Result<(), Failure> {
+        if self.app.global.json {
+            return self.app.out.json(&TailWire::Event {
+                run,
+                epoch: epoch.get(),
+                index,
+                said,
+            });
+        }
+        match words(said) {
+            Some(words) => self.app.out.line(text::indented(&words, "  | ").trim_end()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn unreadable(error: TranscriptError) -> Failure {
+    Failure::failed(error, "what the agent said cannot be read")
+}
+
+/// Says who wrote a turn and when.
+pub(crate) fn turn_head(turn: &Turn, now: Time) -> String {
+    let who = match &turn.author {
+        Author::Person(person) => text::one_line(person.as_str(), 60),
+        Author::Agent(run) => format!("agent, run {}", run.short()),
+        Author::System => "cs-panel".to_owned(),
+    };
+    let state = match turn.state {
+        cs_model::TurnState::Pending => ", waits",
+        cs_model::TurnState::Leased => ", is being worked on",
+        cs_model::TurnState::Settled => "",
+    };
+    format!("{} {who}, {}{state}", turn.seq, text::ago(now, turn.said_at))
+}
+
+/// Puts what an agent said into words for people; nothing for what only machines need.
+fn words(event: &Event) -> Option<String> {
+    match event {
+        Event::Text { text } => Some(text.trim_end_matches('\n').to_owned()),
+        Event::Progress { text } => Some(format!("({text})")),
+        Event::Ask { question, choices } if choices.is_empty() => Some(format!("asks: {question}")),
+        Event::Ask { question, choices } => Some(format!("asks: {question} ({})", choices.join(" | "))),
+        Event::OfferLanding { summary, .. } => Some(format!("offers to land: {summary}")),
+        Event::Final { text } => Some(text.clone()),
+        Event::Unknown { kind, .. } => Some(format!("(a message of the unknown type `{kind}`)")),
+        Event::Usage(_) | Event::Session { .. } => None,
+    }
+}
+
+/// Reads all turns of a card after a place.
+///
+/// # Errors
+/// As [`CardReads::turns`].
+pub(crate) async fn all_turns(
+    reads: &dyn CardReads,
+    card: CardId,
+    after: TurnSeq,
+) -> Result<Vec<Turn>, RecordError> {
+    let mut all: Vec<Turn> = Vec::new();
+    loop {
+        let from = all.last().map_or(after, |turn| turn.seq);
+        let page = reads.turns(card, from, PAGE).await?;
+        if page.is_empty() {
+            return Ok(all);
+        }
+        all.extend(page);
+    }
+}

@@ -1,0 +1,86 @@
+//! What the process was started with, read once. Nothing else asks the operating system for it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+
+use crate::failure::Failure;
+
+/// The environment of this process.
+#[derive(Debug, Clone)]
+pub(crate) struct Env {
+    /// The directory in which the command was started.
+    pub(crate) cwd: PathBuf,
+    /// The home directory.
+    pub(crate) home: PathBuf,
+    /// `PATH`; empty when it is not set.
+    pub(crate) path: OsString,
+    /// `XDG_CONFIG_HOME` as it was set: git reads it too.
+    pub(crate) xdg_config_home: Option<PathBuf>,
+    /// Where configuration lives: `XDG_CONFIG_HOME`, or `.config` below the home directory.
+    pub(crate) config_home: PathBuf,
+    /// Where state lives: `XDG_STATE_HOME`, or `.local/state` below the home directory.
+    pub(crate) state_home: PathBuf,
+    /// `CS_PANEL_STATE_DIR`.
+    pub(crate) state_dir: Option<PathBuf>,
+    /// `CS_PANEL_DATABASE_URL`.
+    pub(crate) database_url: Option<String>,
+    /// `CS_PANEL_LOG`.
+    pub(crate) log: Option<String>,
+    /// `COLUMNS`, when it is a number.
+    pub(crate) columns: Option<u16>,
+    /// `CS_PANEL_CRASH_AT`: the border of the protocols at which a test ends the daemon.
+    pub(crate) crash_at: Option<String>,
+    /// Where temporary files go: `TMPDIR`, or `/tmp`.
+    pub(crate) temp_dir: PathBuf,
+    /// The login name: `USER` or `LOGNAME`.
+    pub(crate) login: Option<String>,
+    /// All variables, for what is handed on.
+    pub(crate) all: Vec<(OsString, OsString)>,
+}
+
+impl Env {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    /// There is no home directory, or the current directory is gone.
+    #[expect(clippy::disallowed_methods, reason = "this is where the environment is read")]
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let cwd = std::env::current_dir().map_err(|error| {
+            Failure::failed(
+                error,
+                "the current directory cannot be used; change to one that exists",
+            )
+        })?;
+        let base = etcetera::base_strategy::Xdg::new()
+            .map_err(|error| Failure::failed(error, "there is no home directory; set HOME"))?;
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
+        Ok(Self {
+            cwd,
+            home: base.home_dir().to_owned(),
+            path: set("PATH").unwrap_or_default(),
+            xdg_config_home: set("XDG_CONFIG_HOME")
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute()),
+            config_home: base.config_dir(),
+            state_home: base
+                .state_dir()
+                .unwrap_or_else(|| base.home_dir().join(".local/state")),
+            state_dir: set("CS_PANEL_STATE_DIR").map(PathBuf::from),
+            database_url: text("CS_PANEL_DATABASE_URL"),
+            log: text("CS_PANEL_LOG"),
+            columns: text("COLUMNS").and_then(|columns| columns.parse().ok()),
+            crash_at: text("CS_PANEL_CRASH_AT"),
+            temp_dir: std::env::temp_dir(),
+            login: text("USER").or_else(|| text("LOGNAME")),
+            all: std::env::vars_os().collect(),
+        })
+    }
+
+    /// Makes a path of a person absolute, from where the command was started.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        self.cwd.join(path).components().collect()
+    }
+}

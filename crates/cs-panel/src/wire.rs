@@ -1,0 +1,310 @@
+//! What `--json` prints. Fields are only added; ids are full; times are RFC 3339 in UTC; nothing is left out when it is unknown
+//! (it is null).
+
+use cs_harness::AgentConfig;
+use cs_model::{
+    AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, LandingId, LandingState, MachineId,
+    RunId, Time, TurnId,
+};
+use cs_record::{Ask, Card, CardSummary, Landing, Pause, PauseScope, Run, Turn};
+use serde::Serialize;
+
+/// An agent of this machine.
+#[derive(Debug, Serialize)]
+pub(crate) struct AgentWire {
+    pub(crate) name: String,
+    pub(crate) command: Vec<String>,
+    pub(crate) mode: String,
+    pub(crate) default: bool,
+}
+
+impl AgentWire {
+    /// Describes an agent; it is the default when `default` names it.
+    pub(crate) fn new(name: &AgentName, agent: &AgentConfig, default: Option<&AgentName>) -> Self {
+        Self {
+            name: name.to_string(),
+            command: agent.argv().to_vec(),
+            mode: agent.mode().to_string(),
+            default: default == Some(name),
+        }
+    }
+}
+
+/// A codebase, as this machine knows it.
+#[derive(Debug, Serialize)]
+pub(crate) struct CodebaseWire {
+    pub(crate) id: CodebaseId,
+    pub(crate) name: String,
+    /// Where this machine has it; null when it has not.
+    pub(crate) path: Option<String>,
+}
+
+/// A turn that was sent.
+#[derive(Debug, Serialize)]
+pub(crate) struct SentWire {
+    pub(crate) card: CardId,
+    pub(crate) turn: TurnId,
+    pub(crate) seq: u32,
+    pub(crate) codebase: Option<String>,
+    pub(crate) open_asks: u32,
+}
+
+/// A card.
+#[derive(Debug, Serialize)]
+pub(crate) struct CardWire {
+    pub(crate) id: CardId,
+    pub(crate) title: String,
+    pub(crate) state: CardState,
+    pub(crate) reason: Option<String>,
+    pub(crate) person: String,
+    pub(crate) codebase: Option<String>,
+    pub(crate) agent: String,
+    pub(crate) ready_for: &'static str,
+    pub(crate) ready_from: Time,
+    pub(crate) tries: u32,
+    pub(crate) starts: u32,
+    pub(crate) usage: UsageWire,
+    pub(crate) created_at: Time,
+    pub(crate) updated_at: Time,
+}
+
+/// What a card used up.
+#[derive(Debug, Serialize)]
+pub(crate) struct UsageWire {
+    pub(crate) turns: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) cost_microusd: u64,
+}
+
+impl CardWire {
+    /// Describes a card.
+    pub(crate) fn new(card: &Card, codebase: Option<&str>) -> Self {
+        let usage = UsageWire {
+            turns: card.usage.turns,
+            input_tokens: card.usage.input_tokens,
+            output_tokens: card.usage.output_tokens,
+            cost_microusd: card.usage.cost_microusd,
+        };
+        Self {
+            id: card.id,
+            title: card.title.clone(),
+            state: card.state,
+            reason: card.reason.clone(),
+            person: card.person.to_string(),
+            codebase: codebase.map(str::to_owned),
+            agent: card.agent.to_string(),
+            ready_for: card.ready.what.as_str(),
+            ready_from: card.ready.from,
+            tries: card.tries,
+            starts: card.starts,
+            usage,
+            created_at: card.created_at,
+            updated_at: card.updated_at,
+        }
+    }
+}
+
+/// A card in a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct SummaryWire {
+    pub(crate) card: CardWire,
+    pub(crate) live: Option<RunWire>,
+    pub(crate) open_asks: Vec<AskWire>,
+    pub(crate) waiting_turns: u32,
+    pub(crate) landing: Option<LandingWire>,
+}
+
+impl From<&CardSummary> for SummaryWire {
+    fn from(summary: &CardSummary) -> Self {
+        Self {
+            card: CardWire::new(&summary.card, summary.codebase.as_deref()),
+            live: summary.live.as_ref().map(RunWire::from),
+            open_asks: summary.open_asks.iter().map(AskWire::from).collect(),
+            waiting_turns: summary.waiting_turns,
+            landing: summary.landing.as_ref().map(LandingWire::from),
+        }
+    }
+}
+
+/// A card with all that belongs to it.
+#[derive(Debug, Serialize)]
+pub(crate) struct DetailWire {
+    pub(crate) card: CardWire,
+    pub(crate) runs: Vec<RunWire>,
+    pub(crate) asks: Vec<AskWire>,
+    pub(crate) landings: Vec<LandingWire>,
+    pub(crate) turns: Vec<TurnWire>,
+}
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunWire {
+    pub(crate) id: RunId,
+    pub(crate) kind: &'static str,
+    pub(crate) state: &'static str,
+    pub(crate) epoch: u32,
+    pub(crate) agent: String,
+    pub(crate) started_at: Time,
+    pub(crate) resumed_at: Option<Time>,
+    pub(crate) ended_at: Option<Time>,
+    pub(crate) again_at: Option<Time>,
+    pub(crate) failure: Option<&'static str>,
+    pub(crate) failed_because: Option<String>,
+}
+
+impl From<&Run> for RunWire {
+    fn from(run: &Run) -> Self {
+        Self {
+            id: run.id,
+            kind: run.kind.as_str(),
+            state: run.state.as_str(),
+            epoch: run.epoch.get(),
+            agent: run.agent.to_string(),
+            started_at: run.started_at,
+            resumed_at: run.resumed_at,
+            ended_at: run.ended_at,
+            again_at: run.again_at,
+            failure: run.failure.map(cs_model::FailureClass::as_str),
+            failed_because: run.failed_because.clone(),
+        }
+    }
+}
+
+/// A question.
+#[derive(Debug, Serialize)]
+pub(crate) struct AskWire {
+    pub(crate) id: AskId,
+    pub(crate) card: CardId,
+    pub(crate) run: RunId,
+    pub(crate) question: String,
+    pub(crate) choices: Vec<String>,
+    pub(crate) offers_landing: bool,
+    pub(crate) landing_message: Option<String>,
+    pub(crate) state: AskState,
+    pub(crate) answer: Option<String>,
+    pub(crate) answered_by: Option<AuthorWire>,
+    pub(crate) asked_at: Time,
+    pub(crate) answered_at: Option<Time>,
+}
+
+impl From<&Ask> for AskWire {
+    fn from(ask: &Ask) -> Self {
+        Self {
+            id: ask.id,
+            card: ask.card,
+            run: ask.run,
+            question: ask.question.clone(),
+            choices: ask.choices.clone(),
+            offers_landing: ask.offer.is_some(),
+            landing_message: ask.offer.as_ref().and_then(|offer| offer.message.clone()),
+            state: ask.state,
+            answer: ask.answer.clone(),
+            answered_by: ask.answered_by.as_ref().map(AuthorWire::from),
+            asked_at: ask.asked_at,
+            answered_at: ask.answered_at,
+        }
+    }
+}
+
+/// Who wrote something.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum AuthorWire {
+    Person { name: String },
+    Agent { run: RunId },
+    System,
+}
+
+impl From<&Author> for AuthorWire {
+    fn from(author: &Author) -> Self {
+        match author {
+            Author::Person(person) => Self::Person {
+                name: person.to_string(),
+            },
+            Author::Agent(run) => Self::Agent { run: *run },
+            Author::System => Self::System,
+        }
+    }
+}
+
+/// A turn.
+#[derive(Debug, Serialize)]
+pub(crate) struct TurnWire {
+    pub(crate) id: TurnId,
+    pub(crate) card: CardId,
+    pub(crate) seq: u32,
+    pub(crate) author: AuthorWire,
+    pub(crate) body: String,
+    pub(crate) state: &'static str,
+    pub(crate) run: Option<RunId>,
+    pub(crate) said_at: Time,
+}
+
+impl From<&Turn> for TurnWire {
+    fn from(turn: &Turn) -> Self {
+        Self {
+            id: turn.id,
+            card: turn.card,
+            seq: turn.seq.get(),
+            author: AuthorWire::from(&turn.author),
+            body: turn.body.clone(),
+            state: turn.state.as_str(),
+            run: turn.run,
+            said_at: turn.said_at,
+        }
+    }
+}
+
+/// A landing.
+#[derive(Debug, Serialize)]
+pub(crate) struct LandingWire {
+    pub(crate) id: LandingId,
+    pub(crate) card: CardId,
+    pub(crate) state: LandingState,
+    pub(crate) accepted_by: String,
+    pub(crate) accepted_at: Time,
+    pub(crate) commit: Option<String>,
+    pub(crate) result: Option<String>,
+    pub(crate) ended_at: Option<Time>,
+}
+
+impl From<&Landing> for LandingWire {
+    fn from(landing: &Landing) -> Self {
+        Self {
+            id: landing.id,
+            card: landing.card,
+            state: landing.state,
+            accepted_by: landing.accepted_by.to_string(),
+            accepted_at: landing.accepted_at,
+            commit: landing.commit.clone(),
+            result: landing.result.clone(),
+            ended_at: landing.ended_at,
+        }
+    }
+}
+
+/// A pause.
+#[derive(Debug, Serialize)]
+pub(crate) struct PauseWire {
+    /// The machine that it covers; null when it covers everything.
+    pub(crate) machine: Option<MachineId>,
+    pub(crate) reason: Option<String>,
+    pub(crate) by: String,
+    pub(crate) at: Time,
+}
+
+impl From<&Pause> for PauseWire {
+    fn from(pause: &Pause) -> Self {
+        let machine = match pause.scope {
+            PauseScope::Everything => None,
+            PauseScope::Machine(machine) => Some(machine),
+        };
+        Self {
+            machine,
+            reason: pause.reason.clone(),
+            by: pause.by.to_string(),
+            at: pause.at,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Puts a daemon together from what this machine and its configuration say.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use cs_daemon::{Borders, Deps, MachineIdentity, Reporter, Settings};
+use cs_supervise::ShimProgram;
+use cs_worktree::Worktrees;
+
+use crate::app::{App, Desk};
+use crate::config::Config;
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::os::{self, SystemClock, SystemIds};
+use crate::out::Out;
+
+/// What agents get of the environment, beside everything that begins with `LC_`.
+const AGENT_ENV: [&str; 28] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR",
+    "SSH_AUTH_SOCK",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NIX_SSL_CERT_FILE",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "CARGO_HOME",
+];
+
+impl Reporter for Out {
+    fn out(&self, line: &str) {
+        // A reader that left takes nothing from the daemon: its agents matter more than its lines.
+        if let Err(error) = self.line(line) {
+            tracing::debug!(?error, "standard output is gone");
+        }
+    }
+
+    fn said(&self, line: &str) {
+        Self::said(*self, line);
+    }
+}
+
+/// Gives a daemon what it needs.
+///
+/// # Errors
+/// Git is missing or too old, the configuration is broken, or a border for tests is unknown.
+pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) -> Result<Deps, Failure> {
+    let git = app.git(&desk.state).await?;
+    let shim = ShimProgram::current()
+        .map_err(|error| Failure::failed(error, "this program cannot be opened again"))?;
+    let agents = config
+        .agents
+        .iter()
+        .map(|(name, agent)| (name.to_string(), agent.clone()));
+    let machine = MachineIdentity {
+        id: desk.machine,
+        name: os::host_name(),
+        person: app.person(&desk.state).await?,
+    };
+    Ok(Deps {
+        record: desk.ports.daemon.clone(),
+        machine,
+        agents: agents.collect(),
+        checkouts: Arc::new(desk.checkouts.clone()),
+        worktrees: Arc::new(Worktrees::new(desk.state.git(), git)),
+        shim: Arc::new(shim),
+        agent_env: agent_env(&app.env, &config.pass_env),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(SystemIds),
+        reporter: Arc::new(app.out),
+        settings: Settings {
+            slots,
+            ..Settings::default()
+        },
+        borders: borders(app.env.crash_at.as_deref())?,
+    })
+}
+
+/// The environment of agents: an allow-list, and what the configuration names.
+fn agent_env(env: &Env, pass: &[String]) -> Vec<(OsString, OsString)> {
+    let passes = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("LC_")
+            || AGENT_ENV.contains(&name.as_ref())
+            || pass.iter().any(|named| *named == name)
+    };
+    env.all.iter().filter(|(name, _)| passes(name)).cloned().collect()
+}
+
+fn borders(name: Option<&str>) -> Result<Borders, Failure> {
+    let Some(name) = name else {
+        return Ok(Borders::none());
+    };
+    match Borders::named(name) {
+        Some(border) => Ok(Borders::crash_at(border)),
+        None => Err(Failure::Usage(format!(
+            "CS_PANEL_CRASH_AT names no border of the protocols (`{name}`), expected one such as P7 or L3"
+        ))),
+    }
+}
