@@ -11,3 +11,10 @@ async fn memory() -> World {
 }
 
 cs_testkit::record_conformance!(memory().await);
+
+fn memory_store() -> (MemoryStore, Arc<SetClock>, ()) {
+    let clock = Arc::new(SetClock::new());
+    (MemoryStore::new(Arc::clone(&clock) as _), clock, ())
+}
+
+cs_testkit::store_conformance!(memory_store());

@@ -41,7 +41,7 @@ create table cards (
     codebase_id          text    references codebases (id),
     base                 text,
     agent                text    not null,
-    owner_id             text    references runs (id) deferrable initially deferred,
+    owner_id             text    references runs (id),
     machine_id           text,
     last_seq             integer not null check (last_seq >= 0),
     ready_for            text    not null check (ready_for in ('nothing', 'turns', 'rearm', 'resume')),
@@ -99,13 +99,13 @@ end;
 
 create table turns (
     id          text    not null primary key,
-    card_id     text    not null references cards (id) deferrable initially deferred,
+    card_id     text    not null references cards (id),
     seq         integer not null check (seq >= 1),
     author_kind text    not null check (author_kind in ('person', 'agent', 'system')),
     author      text    check ((author is null) = (author_kind = 'system')),
     body        text    not null,
     state       text    not null check (state in ('pending', 'leased', 'settled')),
-    run_id      text    references runs (id) deferrable initially deferred,
+    run_id      text    references runs (id),
     said_at     integer not null,
     unique (card_id, seq),
     check (state <> 'leased' or run_id is not null),
@@ -130,7 +130,7 @@ create table asks (
     answered_at      integer,
     delivered        integer not null check (delivered in (0, 1)),
     given            integer,
-    turn_id          text    references turns (id) deferrable initially deferred,
+    turn_id          text    references turns (id),
     check ((state = 'answered') = (answer is not null and answered_at is not null and answered_by_kind is not null))
 ) strict;
 

@@ -12,7 +12,11 @@ mod load;
 mod lock;
 mod machines;
 mod migrate;
+#[cfg(test)]
+mod migrate_test;
 mod open;
+#[cfg(test)]
+mod queries_test;
 mod reads;
 mod row_cards;
 mod row_runs;

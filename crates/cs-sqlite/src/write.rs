@@ -29,32 +29,29 @@ macro_rules! batch {
     };
 }
 
-/// Writes everything. The caller rolls back on any error.
+/// Writes everything, each row after those that it refers to. The caller rolls back on any error.
 pub(crate) async fn write(
     connection: &mut SqliteConnection,
     operation: Option<OperationId>,
     writes: &Writes,
 ) -> Result<(), StoreError> {
-    write_cards(connection, writes).await?;
-    write_runs(connection, writes).await?;
+    write_runs_and_cards(connection, writes).await?;
     write_turns(connection, writes).await?;
     write_asks(connection, writes).await?;
     write_landings(connection, writes).await?;
     complete_journal(connection, operation, writes).await
 }
 
-async fn write_cards(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+/// A new run refers to its card, and a card to the run of its owner, which it never has from the beginning.
+async fn write_runs_and_cards(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
     let new: Vec<_> = writes.new_cards.iter().map(CardRow::from).collect();
     batch!(connection, "insert_cards", &new).await?;
-    let cards: Vec<_> = writes.cards.iter().map(changed::<_, CardRow>).collect();
-    batch!(connection, "update_cards", &cards).await
-}
-
-async fn write_runs(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
     let new: Vec<_> = writes.new_runs.iter().map(RunRow::from).collect();
     batch!(connection, "insert_runs", &new).await?;
     let runs: Vec<_> = writes.runs.iter().map(changed::<_, RunRow>).collect();
-    batch!(connection, "update_runs", &runs).await
+    batch!(connection, "update_runs", &runs).await?;
+    let cards: Vec<_> = writes.cards.iter().map(changed::<_, CardRow>).collect();
+    batch!(connection, "update_cards", &cards).await
 }
 
 /// New turns and asks come one to a card and an operation, and no operation writes them to many cards: so they are single.

@@ -1,7 +1,7 @@
 //! What the ports of the record promise, one function a promise.
 //!
 //! Each law gets a [`World`] of its own over an empty record. [`record_conformance!`](crate::record_conformance) makes a test of
-//! every law.
+//! every law of the ports, [`store_conformance!`](crate::store_conformance) of those of the store below.
 
 pub mod acts;
 pub mod claims;
@@ -11,6 +11,7 @@ pub mod races;
 pub mod random;
 pub mod reads;
 pub mod settlements;
+pub mod stores;
 mod world;
 
 pub use world::World;
@@ -76,6 +77,26 @@ macro_rules! record_conformance {
             let world: $crate::laws::World = $world;
             $crate::laws::$group::$law(&world).await;
             world.check_readiness().await;
+        }
+    )* };
+}
+
+/// Makes a test of every law of a [`RowStore`](cs_record::RowStore); the expression makes a fresh store, the
+/// [`SetClock`](crate::SetClock) that is its clock, and a guard that lives as long as the test.
+#[macro_export]
+macro_rules! store_conformance {
+    ($store:expr) => {
+        $crate::store_conformance! { @ $store;
+            a_write_decided_on_other_rows_is_refused,
+            a_broken_invariant_is_refused,
+            an_operation_needs_its_journal_entry,
+        }
+    };
+    (@ $store:expr; $($law:ident),* $(,)?) => { $(
+        #[tokio::test]
+        async fn $law() {
+            let (store, clock, _guard) = $store;
+            $crate::laws::stores::$law(&store, &clock).await;
         }
     )* };
 }

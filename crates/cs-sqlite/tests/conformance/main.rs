@@ -4,6 +4,10 @@ mod compare;
 mod file;
 mod home;
 
+use std::sync::Arc;
+
+use cs_sqlite::SqliteStore;
+use cs_testkit::SetClock;
 use cs_testkit::laws::World;
 use home::Home;
 
@@ -14,3 +18,10 @@ async fn sqlite() -> World {
 }
 
 cs_testkit::record_conformance!(sqlite().await);
+
+async fn sqlite_store() -> (SqliteStore, Arc<SetClock>, Home) {
+    let home = Home::new();
+    (home.open().await.expect("it opens"), home.clock(), home)
+}
+
+cs_testkit::store_conformance!(sqlite_store().await);

@@ -1,0 +1,207 @@
+//! Laws of the inner port: what a store refuses although a rule decided it, because then the rule, or the store, is wrong.
+
+use std::sync::Arc;
+
+use cs_fence::{Attempt, Interruption, Token, TokenHash};
+use cs_journal::{Action, ClaimRequest, Receipt};
+use cs_model::{CardId, Clock, Epoch, IdSource, MachineId, OperationId, RunId, RunState, TurnId, TurnSeq};
+use cs_record::rules::{self, Taker};
+use cs_record::{
+    Aggregate, Facts, JournalEntry, Lock, Locked, RowStore, Select, Send, SendTo, StoreError, Writes,
+};
+
+use super::world::AGENT;
+use crate::{SeededIds, SetClock};
+
+/// A store with one card whose owner runs.
+struct Bench<'a, S> {
+    store: &'a S,
+    ids: SeededIds,
+    machine: MachineId,
+    card: CardId,
+    attempt: Attempt,
+}
+
+impl<'a, S: RowStore> Bench<'a, S> {
+    async fn new(store: &'a S, clock: &Arc<SetClock>) -> Self {
+        let ids = SeededIds::new(3, Arc::clone(clock) as Arc<dyn Clock>);
+        let (card, turn) = (CardId::from_uuid(ids.uuid_v7()), TurnId::from_uuid(ids.uuid_v7()));
+        let machine = MachineId::from_uuid(ids.uuid_v7());
+        let send = Send {
+            turn,
+            to: SendTo::NewCard {
+                card,
+                title: "make it go".to_owned(),
+                codebase: None,
+                base: None,
+                agent: AGENT.parse().expect("a name"),
+            },
+            person: "Ada".parse().expect("a name"),
+            body: "please".to_owned(),
+        };
+        let Locked { tx, facts } = lock(store, None, &Select::Turn(card, turn)).await;
+        let (writes, _) = rules::send_new(&send, facts.now).expect("a good turn is taken");
+        store.commit(tx, &writes).await.expect("it is written");
+        let request = ClaimRequest {
+            action: Action::TakeTurns,
+            limit: 1,
+            agents: vec![AGENT.to_owned()],
+            seed: cs_fence::TokenSeed::from_bytes(ids.secret()),
+        };
+        let Locked { tx, facts } = lock(store, None, &Select::Card(card)).await;
+        let taker = Taker {
+            machine,
+            request: &request,
+            limits: &facts.limits,
+        };
+        let taken = rules::take(&facts.cards[0], &taker, facts.now, &ids);
+        let (writes, claimed) = taken.expect("the card is ready");
+        store.commit(tx, &writes).await.expect("it is written");
+        Self {
+            store,
+            ids,
+            machine,
+            card,
+            attempt: claimed.attempt(&request.seed),
+        }
+    }
+
+    async fn facts(&self) -> Facts {
+        let Locked { tx, facts } = lock(self.store, None, &Select::Card(self.card)).await;
+        self.store.rollback(tx).await.expect("it rolls back");
+        facts
+    }
+
+    /// Decides an interruption, spoils its writes, and checks that they are refused and nothing is written.
+    async fn check_refused(&self, what: &str, spoil: impl FnOnce(&Aggregate, &mut Writes)) {
+        let before = self.facts().await;
+        let Locked { tx, facts } = lock(self.store, None, &Select::Card(self.card)).await;
+        let one = Interruption {
+            attempt: self.attempt,
+            at: facts.now,
+        };
+        let (mut writes, _) = rules::interrupt(&facts.cards[0], self.machine, &one, facts.now);
+        assert_eq!((writes.cards.len(), writes.runs.len()), (1, 1));
+        spoil(&facts.cards[0], &mut writes);
+        let refused = self.store.commit(tx, &writes).await;
+        assert!(
+            matches!(refused, Err(StoreError::Corrupt(_))),
+            "{what}: {refused:?}"
+        );
+        assert_eq!(before, self.facts().await, "{what}");
+    }
+}
+
+async fn lock<S: RowStore>(
+    store: &S,
+    operation: Option<(MachineId, OperationId)>,
+    select: &Select,
+) -> Locked<S::Tx> {
+    match store.lock(operation, select).await.expect("the store answers") {
+        Lock::Held(locked) => locked,
+        Lock::Journaled(row) => panic!("the operation is new: {row:?}"),
+    }
+}
+
+/// A change whose row is not as it was read is refused, and with it everything else in the transaction.
+pub async fn a_write_decided_on_other_rows_is_refused<S: RowStore>(store: &S, clock: &Arc<SetClock>) {
+    let bench = Bench::new(store, clock).await;
+    let other = Token::from_bytes([9; 16]).hash();
+    bench
+        .check_refused("version", |_, writes| writes.cards[0].was.version += 1)
+        .await;
+    bench
+        .check_refused("epoch", |_, writes| writes.runs[0].was.epoch = Epoch::new(7))
+        .await;
+    bench
+        .check_refused("token", |_, writes| writes.runs[0].was.token = other)
+        .await;
+    bench
+        .check_refused("state", |_, writes| writes.runs[0].was.state = RunState::Asked)
+        .await;
+    let nobody = RunId::from_uuid(bench.ids.uuid_v7());
+    bench
+        .check_refused("a run that is not there", |_, writes| {
+            writes.runs[0].now.id = nobody
+        })
+        .await;
+}
+
+/// The constraints hold what the rules promise: one live owner, one place a turn, an epoch that only grows.
+pub async fn a_broken_invariant_is_refused<S: RowStore>(store: &S, clock: &Arc<SetClock>) {
+    let bench = Bench::new(store, clock).await;
+    let (run, turn) = (
+        RunId::from_uuid(bench.ids.uuid_v7()),
+        TurnId::from_uuid(bench.ids.uuid_v7()),
+    );
+    bench
+        .check_refused("an epoch that shrinks", |_, writes| {
+            writes.runs[0].now.epoch = Epoch::new(0)
+        })
+        .await;
+    let forged = TokenHash::from_bytes([9; 32]);
+    bench
+        .check_refused("two tokens of one epoch", |_, writes| {
+            writes.runs[0].now.token = forged
+        })
+        .await;
+    bench
+        .check_refused("an end without a time", |_, writes| {
+            writes.runs[0].now.ended_at = None
+        })
+        .await;
+    bench
+        .check_refused("two live owners", |card, writes| {
+            let owner = card.owner().expect("it was taken").clone();
+            writes.runs.clear();
+            writes.new_runs.push(cs_record::Run { id: run, ..owner });
+        })
+        .await;
+    bench
+        .check_refused("two turns in one place", |card, writes| {
+            writes.new_turns.push(cs_record::Turn {
+                id: turn,
+                card: card.card.id,
+                seq: TurnSeq::new(1),
+                author: cs_model::Author::System,
+                body: "twice".to_owned(),
+                state: cs_model::TurnState::Settled,
+                run: None,
+                said_at: card.card.updated_at,
+            });
+        })
+        .await;
+}
+
+/// An operation and its journal entry are written together or not at all.
+pub async fn an_operation_needs_its_journal_entry<S: RowStore>(store: &S, clock: &Arc<SetClock>) {
+    let bench = Bench::new(store, clock).await;
+    let entry = JournalEntry::Claimed {
+        action: Action::TakeTurns,
+        receipt: Receipt::default(),
+    };
+    bench
+        .check_refused("an entry without an operation", |_, writes| {
+            writes.journal = Some(entry)
+        })
+        .await;
+    let operation = OperationId::from_uuid(bench.ids.uuid_v7());
+    let begun = Some((bench.machine, operation));
+    let Locked { tx, facts } = lock(store, begun, &Select::Card(bench.card)).await;
+    let (writes, _) = rules::stop_card(&facts.cards[0], &facts.cards[0].card.person, facts.now);
+    let refused = store.commit(tx, &writes).await;
+    assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
+    let Locked { tx, .. } = lock(store, begun, &Select::Card(bench.card)).await;
+    store.rollback(tx).await.expect("it rolls back");
+    let Locked { tx, .. } = lock(store, begun, &Select::Card(bench.card)).await;
+    drop(tx);
+    let said = store
+        .reconcile(bench.machine, operation)
+        .await
+        .expect("the store answers");
+    assert_eq!(
+        said.entry,
+        JournalEntry::Cancelled,
+        "neither a rollback nor a dropped transaction leaves a row"
+    );
+}
