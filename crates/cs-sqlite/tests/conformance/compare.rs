@@ -16,17 +16,21 @@ async fn memory() -> World {
 
 async fn play_both(moves: Vec<Move>) -> Result<(), TestCaseError> {
     let (mut memory, mut sqlite) = (Player::new(memory().await), Player::new(sqlite().await));
-    for step in moves {
+    for (number, step) in moves.into_iter().enumerate() {
         prop_assert_eq!(memory.play(step).await, sqlite.play(step).await);
+        if number % 16 == 0 {
+            prop_assert_eq!(memory.look().await, sqlite.look().await);
+        }
     }
+    prop_assert_eq!(memory.look().await, sqlite.look().await);
     Ok(())
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn sqlite_does_what_memory_does(moves in proptest::collection::vec(any::<Move>(), 1..60)) {
+    fn sqlite_does_what_memory_does(moves in proptest::collection::vec(any::<Move>(), 1..160)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime can be built").block_on(play_both(moves))?;
     }

@@ -22,14 +22,10 @@ pub struct Player {
 /// One command: which, and which of the known things it is about.
 pub type Move = (u8, u8);
 
-const ACTIONS: [Action; 4] = [
-    Action::TakeTurns,
-    Action::TakeRearms,
-    Action::TakeResumes,
-    Action::TakeLandings,
-];
-const CLASSES: [FailureClass; 5] = [
+const CLASSES: [FailureClass; 7] = [
     FailureClass::Agent,
+    FailureClass::Agent,
+    FailureClass::Overloaded,
     FailureClass::RateLimit,
     FailureClass::Interrupted,
     FailureClass::InvalidRequest,
@@ -59,29 +55,39 @@ impl Player {
         }
     }
 
-    /// Plays one command; returns what it answered and what the record looks like now.
+    /// Plays one command and returns what it answered. What makes a card go on is played more often than what ends it.
+    pub async fn play(&mut self, (command, which): Move) -> String {
+        self.world
+            .clock
+            .advance(Duration::from_secs(u64::from(which) * 3));
+        match command % 42 {
+            0..=1 => self.send_new().await,
+            2..=4 => self.send_more(which).await,
+            5..=9 => self.claim(Action::TakeTurns, which).await,
+            10..=12 => self.claim(Action::TakeRearms, which).await,
+            13..=16 => self.claim(Action::TakeResumes, which).await,
+            17..=19 => self.claim(Action::TakeLandings, which).await,
+            20..=22 => self.answer(which, false).await,
+            23..=26 => self.answer(which, true).await,
+            27..=29 => self.give_up(which).await,
+            30 => self.interrupt(which).await,
+            31 => self.record_process(which).await,
+            32..=33 => self.clear_process(which).await,
+            34..=35 => self.reply(which).await,
+            36..=37 => self.accept(which).await,
+            38..=39 => self.settle_landing(which).await,
+            40 => self.stop(which).await,
+            _ => self.pause(which).await,
+        }
+    }
+
+    /// Returns what the record looks like now, after checking that what cards are stored to be ready for is what their rows say.
     ///
     /// # Panics
-    /// When the stored readiness of a card is not what its rows say.
-    pub async fn play(&mut self, (command, which): Move) -> String {
-        self.world.clock.advance(Duration::from_secs(u64::from(which)));
-        let said = match command % 16 {
-            0 => self.send_new().await,
-            1 => self.send_more(which).await,
-            2..=5 => self.claim(ACTIONS[usize::from(command % 16 - 2)], which).await,
-            6 => self.answer(which, false).await,
-            7 => self.answer(which, true).await,
-            8 => self.give_up(which).await,
-            9 => self.interrupt(which).await,
-            10 => self.process(which).await,
-            11 => self.reply(which).await,
-            12 => self.accept(which).await,
-            13 => self.settle_landing(which).await,
-            14 => self.stop(which).await,
-            _ => self.pause(which).await,
-        };
+    /// When it is not.
+    pub async fn look(&self) -> String {
         self.world.check_readiness().await;
-        format!("{said}\n{}", self.world.picture().await)
+        self.world.picture().await
     }
 
     async fn send_new(&mut self) -> String {
@@ -97,7 +103,7 @@ impl Player {
     }
 
     async fn send_more(&self, which: u8) -> String {
-        let Some(card) = pick(&self.cards, which) else {
+        let Some(card) = pick(&self.cards, which % 4) else {
             return String::new();
         };
         format!(
@@ -110,7 +116,7 @@ impl Player {
     }
 
     async fn claim(&mut self, action: Action, which: u8) -> String {
-        let claimed = self.world.claim(action, u32::from(which % 4)).await;
+        let claimed = self.world.claim(action, 1 + u32::from(which % 3)).await;
         if let Ok((receipt, request)) = &claimed {
             self.attempts
                 .extend(receipt.runs.iter().map(|run| run.attempt(&request.seed)));
@@ -125,7 +131,7 @@ impl Player {
     }
 
     async fn answer(&mut self, which: u8, asks: bool) -> String {
-        let Some(attempt) = pick(&self.attempts, which) else {
+        let Some(attempt) = pick(&self.attempts, which % 4) else {
             return String::new();
         };
         let offer = (which.is_multiple_of(2)).then(cs_settle::Offer::default);
@@ -139,7 +145,7 @@ impl Player {
     }
 
     async fn give_up(&self, which: u8) -> String {
-        let Some(attempt) = pick(&self.attempts, which / 8) else {
+        let Some(attempt) = pick(&self.attempts, which / 64) else {
             return String::new();
         };
         let class = CLASSES[usize::from(which) % CLASSES.len()];
@@ -168,25 +174,34 @@ impl Player {
         format!("{said:?} {again:?}")
     }
 
-    async fn process(&self, which: u8) -> String {
-        let Some(attempt) = pick(&self.attempts, which / 2) else {
+    async fn record_process(&self, which: u8) -> String {
+        let Some(attempt) = pick(&self.attempts, which % 3) else {
             return String::new();
         };
-        let process = World::process(7);
-        if which.is_multiple_of(2) {
-            return format!(
-                "{:?}",
-                self.world.attempts.record_process(&attempt, &process).await
-            );
-        }
         format!(
             "{:?}",
-            self.world.attempts.clear_process(&attempt, &process).await
+            self.world
+                .attempts
+                .record_process(&attempt, &World::process(7))
+                .await
+        )
+    }
+
+    async fn clear_process(&self, which: u8) -> String {
+        let Some(attempt) = pick(&self.attempts, which % 6) else {
+            return String::new();
+        };
+        format!(
+            "{:?}",
+            self.world
+                .attempts
+                .clear_process(&attempt, &World::process(7))
+                .await
         )
     }
 
     async fn reply(&self, which: u8) -> String {
-        let Some(ask) = pick(&self.asks, which) else {
+        let Some(ask) = pick(&self.asks, which % 4) else {
             return String::new();
         };
         let answer = AnswerAsk {
@@ -198,7 +213,7 @@ impl Player {
     }
 
     async fn accept(&self, which: u8) -> String {
-        let Some(card) = pick(&self.cards, which) else {
+        let Some(card) = pick(&self.cards, which % 4) else {
             return String::new();
         };
         let accept = AcceptLanding {
@@ -210,7 +225,7 @@ impl Player {
     }
 
     async fn settle_landing(&self, which: u8) -> String {
-        let Some(attempt) = pick(&self.landings, which / 4) else {
+        let Some(attempt) = pick(&self.landings, which / 128) else {
             return String::new();
         };
         let report = "as it is".to_owned();
@@ -228,7 +243,7 @@ impl Player {
     }
 
     async fn stop(&self, which: u8) -> String {
-        let Some(card) = pick(&self.cards, which) else {
+        let Some(card) = pick(&self.cards, which % 4) else {
             return String::new();
         };
         format!(
@@ -237,18 +252,16 @@ impl Player {
         )
     }
 
-    async fn pause(&self, which: u8) -> String {
+    /// Pauses, tries to take something, and ends the pause.
+    async fn pause(&mut self, which: u8) -> String {
         let scope = if which.is_multiple_of(2) {
             PauseScope::Everything
         } else {
             PauseScope::Machine(self.world.machine)
         };
-        if which % 8 < 2 {
-            return format!(
-                "{:?}",
-                self.world.machines.pause(scope, None, &self.world.person).await
-            );
-        }
-        format!("{:?}", self.world.machines.unpause(scope).await)
+        let paused = self.world.machines.pause(scope, None, &self.world.person).await;
+        let claimed = self.claim(Action::TakeTurns, which).await;
+        let ended = self.world.machines.unpause(scope).await;
+        format!("{paused:?} {claimed} {ended:?}")
     }
 }
