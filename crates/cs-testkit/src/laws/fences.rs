@@ -243,6 +243,37 @@ pub async fn an_interrupted_run_goes_on_with_its_turns(world: &World) {
     );
 }
 
+/// One receipt ends the attempts of several cards, each on its own merits, in the order of the report.
+pub async fn one_receipt_interrupts_several_cards(world: &World) {
+    let mut taken = Vec::new();
+    for _ in 0..3 {
+        taken.push(world.running().await.attempt);
+    }
+    let _ = world.answer(&taken[1], &World::words("done")).await;
+    let at = world.clock.now();
+    let reports: Vec<_> = taken
+        .iter()
+        .map(|attempt| Interruption {
+            attempt: *attempt,
+            at,
+        })
+        .collect();
+    let said = world
+        .attempts
+        .interrupt(world.machine, world.operation(), &reports)
+        .await
+        .expect("it answers");
+    let expected = [
+        InterruptOutcome::Interrupted,
+        InterruptOutcome::Stale,
+        InterruptOutcome::Interrupted,
+    ];
+    let runs = taken.iter().map(|attempt| attempt.run);
+    assert_eq!(said, runs.zip(expected).collect::<Vec<_>>());
+    let (receipt, _) = world.claim(Action::TakeResumes, 9).await.expect("it takes");
+    assert_eq!(receipt.runs.len(), 2);
+}
+
 /// No attempts: the record shows that it can, and changes nothing.
 pub async fn a_probe_changes_nothing(world: &World) {
     world.running().await;

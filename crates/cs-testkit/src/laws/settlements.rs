@@ -272,3 +272,39 @@ pub async fn a_retry_waits_for_its_time(world: &World) {
     world.clock.set(not_before);
     assert!(world.take(Action::TakeResumes).await.is_some());
 }
+
+/// An accepted settlement begins new counts of tries and starts, and adds what the attempt used up to the card's sums.
+pub async fn an_answer_begins_new_counts(world: &World) {
+    let taken = world.running().await;
+    let card = taken.claimed.card;
+    let _ = world.give_up(&taken.attempt, FailureClass::Agent).await;
+    world.clock.advance(Duration::from_secs(600));
+    let mut taken = world.take(Action::TakeResumes).await.expect("it goes on");
+    let before = world.detail(card).await.card;
+    assert_eq!((before.tries, before.starts), (1, 2));
+    for used in 1..3 {
+        let mut answer = World::words("done");
+        answer.usage.output_tokens = 21;
+        let _ = world.answer(&taken.attempt, &answer).await;
+        let after = world.detail(card).await.card;
+        assert_eq!(
+            (after.tries, after.starts, after.usage.output_tokens),
+            (0, 0, 21 * used)
+        );
+        world.send(SendTo::Card(card), "more").await;
+        taken = world.take(Action::TakeTurns).await.expect("a new turn");
+    }
+}
+
+/// A run that failed for good asks nothing any more.
+pub async fn a_final_failure_withdraws_its_questions(world: &World) {
+    let taken = world.running().await;
+    let card = taken.claimed.card;
+    world.ask(&taken.attempt, &world.question(&[], None)).await;
+    world.send(SendTo::Card(card), "by the way").await;
+    let second = world.take(Action::TakeTurns).await.expect("a turn wakes it");
+    let gave_up = world.give_up(&second.attempt, FailureClass::InvalidRequest).await;
+    assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 0 }));
+    assert_eq!(world.detail(card).await.asks[0].state, AskState::Withdrawn);
+    assert!(world.cards.open_asks().await.expect("it answers").is_empty());
+}
