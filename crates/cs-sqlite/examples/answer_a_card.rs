@@ -23,17 +23,49 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let (card, title) = (CardId::from_uuid(ids.uuid_v7()), "greet".to_owned());
     let (codebase, base, agent) = (None, None, "mine".parse()?);
-    let to = SendTo::NewCard { card, title, codebase, base, agent };
-    let (turn, person, body) = (TurnId::from_uuid(ids.uuid_v7()), "Ada".parse()?, "say hello".to_owned());
-    println!("{:?}", record.send(&Send { turn, to, person, body }).await?);
+    let to = SendTo::NewCard {
+        card,
+        title,
+        codebase,
+        base,
+        agent,
+    };
+    let (turn, person, body) = (
+        TurnId::from_uuid(ids.uuid_v7()),
+        "Ada".parse()?,
+        "say hello".to_owned(),
+    );
+    println!(
+        "{:?}",
+        record
+            .send(&Send {
+                turn,
+                to,
+                person,
+                body
+            })
+            .await?
+    );
 
     let seed = TokenSeed::from_bytes(ids.secret());
-    let request = ClaimRequest { action: Action::TakeTurns, limit: 1, agents: vec!["mine".to_owned()], seed };
-    let (machine, operation) = (MachineId::from_uuid(ids.uuid_v7()), OperationId::from_uuid(ids.uuid_v7()));
+    let request = ClaimRequest {
+        action: Action::TakeTurns,
+        limit: 1,
+        agents: vec!["mine".to_owned()],
+        seed,
+    };
+    let (machine, operation) = (
+        MachineId::from_uuid(ids.uuid_v7()),
+        OperationId::from_uuid(ids.uuid_v7()),
+    );
     let receipt = record.claim(machine, operation, &request).await?;
     println!("{receipt:?}");
 
-    let answer = Answer { text: Some("hello".to_owned()), ask: None, usage: Default::default() };
+    let answer = Answer {
+        text: Some("hello".to_owned()),
+        ask: None,
+        usage: Default::default(),
+    };
     let attempt = receipt.runs[0].attempt(&seed);
     println!("{:?}", record.answer(&attempt, &answer).await?);
     println!("{:?}", record.answer(&attempt, &answer).await?);
