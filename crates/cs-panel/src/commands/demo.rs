@@ -55,27 +55,27 @@ pub(crate) async fn demo(app: &App, args: &DemoArgs) -> Result<(), Failure> {
 
 async fn story(stage: &Stage<'_>) -> Result<(), Failure> {
     stage.tell(&format!(
-        "The demo makes everything in {}\n",
+        "The demo makes everything in {}",
         stage.dir().display()
     ))?;
-    stage.tell("1. A scratch repository with one commit, and an agent that follows a script.\n")?;
-    stage.tell("2. A message becomes a card. It waits on the record until a daemon takes it.")?;
+    stage.tell("\n1. A scratch repository with one commit, and an agent that follows a script.")?;
+    stage.tell("\n2. A message becomes a card. It waits on the record until a daemon takes it.")?;
     let sent = stage.shown(&["send", MESSAGE]).await?;
     let card = card_of(stage, &sent).await?;
 
     stage
-        .tell("3. The daemon starts the agent in a clone of its own. The agent edits, commits, and asks.")?;
+        .tell("\n3. The daemon starts the agent in a clone of its own. The agent edits, commits, and asks.")?;
     stage.shown(&["run", "--once"]).await?;
     let ask = only_ask(stage, &card, false).await?;
-    stage.tell(&format!("   The question: {}\n", one_line(&ask["question"])))?;
+    stage.tell(&format!("   The question: {}", one_line(&ask["question"])))?;
 
-    stage.tell("4. You answer. The same run goes on with the answer, and offers to land its work.")?;
+    stage.tell("\n4. You answer. The same run goes on with the answer, and offers to land its work.")?;
     stage.shown(&["answer", &card, ANSWER]).await?;
     stage.shown(&["run", "--once"]).await?;
     let offer = only_ask(stage, &card, true).await?;
-    stage.tell(&format!("   The offer: {}\n", one_line(&offer["question"])))?;
+    stage.tell(&format!("   The offer: {}", one_line(&offer["question"])))?;
 
-    stage.tell("5. You look at what changed, and accept. The daemon merges it into main.")?;
+    stage.tell("\n5. You look at what changed, and accept. The daemon merges it into main.")?;
     let patch = stage.shown(&["diff", &card]).await?;
     stage.expect(
         patch.contains("+Hello, the world."),
@@ -89,7 +89,7 @@ async fn story(stage: &Stage<'_>) -> Result<(), Failure> {
     proof::nothing_runs(stage, &shown).await?;
     let short = commit.get(..10).unwrap_or(&commit);
     stage.tell(&format!(
-        "Landed: main is at {short}, greeting.txt is there, and no process of the agent is left.\n"
+        "\nLanded: main is at {short}, greeting.txt is there, and no process of the agent is left."
     ))?;
     look_closer(stage, &card)?;
     let folder = stage.dir().display().to_string();
@@ -99,11 +99,11 @@ async fn story(stage: &Stage<'_>) -> Result<(), Failure> {
 fn look_closer(stage: &Stage<'_>, card: &str) -> Result<(), Failure> {
     let panel = stage.command_line();
     let repo = text::shell_word(&stage.repository().to_string_lossy());
-    stage.tell("Look closer:")?;
+    stage.tell("\nLook closer:")?;
     for what in ["show", "tail"] {
         stage.tell(&format!("  {panel} {what} {card}"))?;
     }
-    stage.tell(&format!("  git -C {repo} log --oneline --graph"))?;
+    stage.tell(&format!("  cd {repo} && git log --oneline --graph"))?;
     let dir = text::shell_word(&stage.dir().to_string_lossy());
     stage.tell(&format!(
         "Everything is in {dir}; remove it when you have seen enough."
