@@ -40,6 +40,15 @@ pub enum OpenError {
         /// Why.
         source: sqlx::Error,
     },
+    /// The file system under the file has no shared memory or no locks, as some network file systems.
+    #[error(
+        "the file system under {} cannot hold the database: it does not support write-ahead logging, give a path on a local disk",
+        path.display()
+    )]
+    FileSystem {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is something else.
     #[error("{} is not a database of cs-panel: give another path, or move that file away", path.display())]
     NotOurs {
@@ -104,6 +113,15 @@ pub(crate) async fn open_with(
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full);
     let writer = pool(1).connect_with(options.clone()).await.map_err(failed)?;
+    let mode: String = sqlx::query_scalar("pragma journal_mode")
+        .fetch_one(&writer)
+        .await
+        .map_err(failed)?;
+    if mode != "wal" {
+        return Err(OpenError::FileSystem {
+            path: path.to_owned(),
+        });
+    }
     let reading = options.clone().pragma("query_only", "on");
     let readers: SqlitePool = pool(READERS)
         .connect_with(reading.clone())
