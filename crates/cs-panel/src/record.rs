@@ -7,6 +7,7 @@ use cs_daemon::RecordPorts;
 use cs_record::{CardReads, Codebases, Machines, PeopleActs, Record};
 use cs_sqlite::SqliteStore;
 
+use crate::disk;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::os::{SystemClock, SystemIds};
@@ -62,6 +63,9 @@ pub(crate) fn database_file(env: &Env, given: Option<&str>) -> Result<Option<Pat
 /// # Errors
 /// The file cannot be used, is not ours, or is newer than this program.
 pub(crate) async fn open(file: &Path) -> Result<Ports, Failure> {
+    // Two commands that both make a new file get in each other's way; afterwards nobody waits here.
+    let dir = file.parent().filter(|dir| dir.is_dir());
+    let _lock = dir.map(disk::lock_dir).transpose()?;
     let store = SqliteStore::open(file, Arc::new(SystemClock))
         .await
         .map_err(|error| Failure::Failed(error.into()))?;

@@ -54,17 +54,15 @@ pub(crate) async fn demo(app: &App, args: &DemoArgs) -> Result<(), Failure> {
 }
 
 async fn story(stage: &Stage<'_>) -> Result<(), Failure> {
-    stage.tell(&format!(
-        "The demo makes everything in {}",
-        stage.dir().display()
-    ))?;
+    stage.tell(&format!("The demo makes everything in {}", stage.dir().display()))?;
     stage.tell("\n1. A scratch repository with one commit, and an agent that follows a script.")?;
     stage.tell("\n2. A message becomes a card. It waits on the record until a daemon takes it.")?;
     let sent = stage.shown(&["send", MESSAGE]).await?;
     let card = card_of(stage, &sent).await?;
 
-    stage
-        .tell("\n3. The daemon starts the agent in a clone of its own. The agent edits, commits, and asks.")?;
+    stage.tell(
+        "\n3. The daemon starts the agent in a clone of its own. The agent edits, commits, and asks.",
+    )?;
     stage.shown(&["run", "--once"]).await?;
     let ask = only_ask(stage, &card, false).await?;
     stage.tell(&format!("   The question: {}", one_line(&ask["question"])))?;

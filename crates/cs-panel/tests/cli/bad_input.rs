@@ -1,0 +1,143 @@
+//! What bad input gets: the thing is named, what was expected, and the cure.
+
+use std::fs;
+
+use insta::assert_snapshot;
+
+use crate::desk::Desk;
+
+#[test]
+fn an_empty_message_is_refused_and_makes_no_card() {
+    let desk = Desk::with_agent();
+    let mut shots = desk.run(&["send", " "]);
+    shots += &desk.run_with(&["send", "-"], "\n");
+    shots += &desk.run_with(&["send"], "");
+    shots += &desk.run_with(&["send", "-"], b"\xff".as_slice());
+    assert_snapshot!("empty_message", shots);
+    assert!(desk.has_no_cards());
+}
+
+#[test]
+fn a_message_over_the_limit_is_refused() {
+    let desk = Desk::with_agent();
+    assert_snapshot!(
+        "long_message",
+        desk.run_with(&["send", "-"], vec![b'x'; 1024 * 1024 + 1])
+    );
+    assert!(desk.has_no_cards());
+}
+
+#[test]
+fn an_unknown_card_question_or_codebase_is_named() {
+    let desk = Desk::with_agent();
+    let mut shots = String::new();
+    for command in ["show", "tail", "diff", "land", "stop"] {
+        shots += &desk.run(&[command, "beefbeef"]);
+    }
+    shots += &desk.run(&["answer", "beefbeef", "yes"]);
+    shots += &desk.run(&["send", "--card", "beefbeef", "hello"]);
+    shots += &desk.run(&["send", "--codebase", "parser", "hello"]);
+    assert_snapshot!("unknown_things", shots);
+}
+
+#[test]
+fn a_path_that_is_no_usable_repository_is_refused() {
+    let desk = Desk::with_agent();
+    fs::create_dir(desk.path("bare.git")).expect("made");
+    fs::create_dir(desk.path("empty")).expect("made");
+    desk.git(&["-C", "../bare.git", "init", "--quiet", "--bare"]);
+    desk.git(&["-C", "../empty", "init", "--quiet"]);
+    let mut shots = String::new();
+    for path in [".", "../missing", "../bare.git", "../empty"] {
+        shots += &desk.run(&["codebase", "add", path]);
+    }
+    let mut inside = desk.command(&["send", "hello"]);
+    shots += &desk.shot(inside.current_dir(desk.path("empty")), &["send", "hello"]);
+    shots += &desk.run(&["codebase", "list"]);
+    assert_snapshot!("no_repository", shots);
+    assert!(desk.has_no_cards());
+}
+
+#[test]
+fn an_agent_must_be_a_program_with_a_name_of_its_own() {
+    let desk = Desk::new();
+    desk.write("work/plain.txt", "no program\n");
+    let mut shots = desk.run(&["send", "hello"]);
+    shots += &desk.run(&["agent", "list"]);
+    shots += &desk.run(&["agent", "add", "mine", "--", "./missing"]);
+    shots += &desk.run(&["agent", "add", "mine", "--", "./plain.txt"]);
+    shots += &desk.run(&["agent", "add", "mine", "--", "no-such-program-anywhere"]);
+    shots += &desk.run(&["agent", "add", "Mine!", "--", "cat"]);
+    shots += &desk.run(&["agent", "add", "mine", "--", "cat"]);
+    shots += &desk.run(&["agent", "add", "mine", "--", "cat"]);
+    shots += &desk.run(&["send", "--agent", "yours", "hello"]);
+    shots += &desk.run(&["agent", "add", "other", "--json-lines", "--", "cat", "a b"]);
+    shots += &desk.run(&["send", "hello"]);
+    shots += &desk.run(&["agent", "list"]);
+    assert_snapshot!("agents", shots);
+}
+
+#[test]
+fn a_broken_configuration_file_is_named_with_line_and_column() {
+    let desk = Desk::new();
+    let mut shots = String::new();
+    for text in [
+        "person = \n",
+        "persons = \"Ada\"\n",
+        "[agents.mine]\ncommand = \"cat\"\n",
+        "slots = 0\n",
+    ] {
+        desk.write("home/.config/cs-panel/config.toml", text);
+        shots += &desk.run(&["send", "hello"]);
+    }
+    shots += &desk.run(&["agent", "add", "mine", "--", "cat"]);
+    shots += &desk.run(&["--config", "nowhere.toml", "agent", "list"]);
+    assert_snapshot!("broken_configuration", shots);
+    let kept = fs::read_to_string(desk.path("home/.config/cs-panel/config.toml")).expect("there");
+    assert_eq!(kept, "slots = 0\n", "a broken file is left as it is");
+}
+
+#[test]
+fn a_database_that_cannot_be_used_is_refused_and_left_alone() {
+    let desk = Desk::with_agent();
+    desk.write("work/notes.db", "this is no database, it is a note\n");
+    let mut shots = String::new();
+    for url in [
+        "postgres://ada:secret@db/panel",
+        "mysql://db",
+        "sqlite:",
+        "sqlite:notes.db",
+        "sqlite:/no/such/dir/x.db",
+    ] {
+        shots += &desk.run(&["--database-url", url, "cards"]);
+    }
+    let mut by_variable = desk.command(&["cards"]);
+    shots += &desk.shot(
+        by_variable.env("CS_PANEL_DATABASE_URL", "postgresql://db"),
+        &["cards"],
+    );
+    assert_snapshot!("database", shots);
+    let kept = fs::read_to_string(desk.path("work/notes.db")).expect("there");
+    assert_eq!(kept, "this is no database, it is a note\n");
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_used_is_named() {
+    let desk = Desk::with_agent();
+    desk.write("work/file", "");
+    let mut shots = desk.run(&["--state-dir", "file", "cards"]);
+    shots += &desk.run(&["--state-dir", "file/below", "cards"]);
+    let mut by_variable = desk.command(&["cards"]);
+    shots += &desk.shot(by_variable.env("CS_PANEL_STATE_DIR", "/proc/none"), &["cards"]);
+    assert_snapshot!("state_directory", shots);
+}
+
+#[test]
+fn wrong_usage_shows_what_is_right() {
+    let desk = Desk::new();
+    let mut shots = desk.run(&["fly"]);
+    shots += &desk.run(&["run", "--twice"]);
+    shots += &desk.run(&["send", "--card", "beefbeef", "--title", "x", "y"]);
+    shots += &desk.run(&["agent", "add", "mine"]);
+    assert_snapshot!("usage", shots);
+}
