@@ -40,11 +40,8 @@ fn a_pause_says_how_it_ends() {
     let desk = Desk::new();
     let mut shots = desk.run(&["pause", "--reason", "upgrade"]);
     shots += &desk.run(&["pause", "--machine"]);
-    shots += &desk
-        .run(&["resume", "--machine"])
-        .split(" since ")
-        .next()
-        .expect("a part");
+    let resumed = desk.run(&["resume", "--machine"]);
+    shots += resumed.split(" since ").next().expect("a part");
     shots += "\n";
     shots += &desk.run(&["resume"]);
     shots += &desk.run(&["resume"]);
