@@ -56,13 +56,20 @@ fn write_escaped(text: &mut String, c: char) {
 
 /// Says how long ago a moment was, as seen from `now`.
 pub(crate) fn ago(now: Time, then: Time) -> String {
+    if now.since(then).as_secs() < 5 {
+        return "just now".to_owned();
+    }
+    format!("{} ago", span(now, then))
+}
+
+/// Says how much time lies between two moments, in one unit.
+pub(crate) fn span(now: Time, then: Time) -> String {
     let seconds = now.since(then).as_secs();
     match seconds {
-        0..5 => "just now".to_owned(),
-        5..120 => format!("{seconds} s ago"),
-        120..7_200 => format!("{} min ago", seconds / 60),
-        7_200..172_800 => format!("{} h ago", seconds / 3_600),
-        172_800.. => format!("{} d ago", seconds / 86_400),
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        172_800.. => format!("{} d", seconds / 86_400),
     }
 }
 

@@ -67,8 +67,8 @@ pub(crate) fn doing(summary: &CardSummary, now: Time) -> String {
         && live.state == RunState::Running
     {
         return format!(
-            "running since {}",
-            text::ago(now, live.resumed_at.unwrap_or(live.started_at))
+            "running for {}",
+            text::span(now, live.resumed_at.unwrap_or(live.started_at))
         );
     }
     if let Some(ask) = summary.open_asks.first() {

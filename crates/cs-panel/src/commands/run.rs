@@ -77,9 +77,13 @@ fn tell_going_on(app: &App, going_on: &[GoingOn]) -> Result<(), Failure> {
     if going_on.is_empty() {
         return app.out.line("left: no agent runs");
     }
-    let agents = text::count(going_on.len(), "agent");
+    let run_on = if going_on.len() == 1 {
+        "1 agent runs on".to_owned()
+    } else {
+        format!("{} agents run on", going_on.len())
+    };
     app.out.line(&format!(
-        "left: {agents} run on without a daemon; the next `cs-panel run` picks them up"
+        "left: {run_on} without a daemon; the next `cs-panel run` picks up what still runs"
     ))?;
     for on in going_on {
         let card = on.card.short();

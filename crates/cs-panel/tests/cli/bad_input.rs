@@ -133,6 +133,17 @@ fn a_state_directory_that_cannot_be_used_is_named() {
 }
 
 #[test]
+fn a_second_daemon_on_a_state_directory_is_refused() {
+    let desk = Desk::with_agent();
+    desk.command(&["cards"]).assert().success();
+    let lock = fs::File::create(desk.path("home/.local/state/cs-panel/lock")).expect("made");
+    lock.lock().expect("nobody has it");
+    assert_snapshot!("second_daemon", desk.run(&["run", "--once"]));
+    drop(lock);
+    desk.command(&["run", "--once"]).assert().success();
+}
+
+#[test]
 fn wrong_usage_shows_what_is_right() {
     let desk = Desk::new();
     let mut shots = desk.run(&["fly"]);
