@@ -114,11 +114,13 @@ fn leave() -> Result<impl Future<Output = ()> + Send, Failure> {
 
 impl From<DaemonError> for Failure {
     fn from(error: DaemonError) -> Self {
-        if let DaemonError::Pass(cause) = &error
-            && let Some(RecordError::Refused(refusal)) = cause.downcast_ref::<RecordError>()
-        {
-            return Self::Refused(refusal.to_string());
-        }
-        Self::Failed(error.into())
+        let error = anyhow::Error::new(error);
+        let refusal = error
+            .chain()
+            .find_map(|cause| match cause.downcast_ref::<RecordError>() {
+                Some(RecordError::Refused(refusal)) => Some(refusal.to_string()),
+                Some(_) | None => None,
+            });
+        refusal.map_or(Self::Failed(error), Self::Refused)
     }
 }

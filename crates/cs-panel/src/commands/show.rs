@@ -124,7 +124,11 @@ fn runs(runs: &[Run], now: Time) -> String {
         if let Some(process) = &run.process
             && run.state != RunState::Running
         {
-            line!(page, "  its process is not proven gone: {process:?}");
+            line!(
+                page,
+                "  its process {} is not proven gone; `cs-panel stop` tries again",
+                process.pid
+            );
         }
         if let Some(because) = &run.failed_because {
             let class = run.failure.map(|class| format!(" ({class})")).unwrap_or_default();

@@ -41,7 +41,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
         stopped = close_without_daemon(app, &desk, card).await?;
     }
     let (executions_closed, left) = match stopped {
-        Stopped::Closed { executions } => (executions, Vec::new()),
+        Stopped::Closed { executions } => (executions, not_proven(&desk, card).await?),
         Stopped::Incomplete { left } => (0, left),
         Stopped::NoDaemon => (
             0,
@@ -57,6 +57,16 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
             left,
         },
     )
+}
+
+/// Lists the processes of the card that the record still holds: it lets go of one only with the proof of its end.
+async fn not_proven(desk: &Desk, card: CardId) -> Result<Vec<String>, Failure> {
+    let runs = desk.ports.reads.card(card).await?.runs;
+    let held = runs.iter().filter(|run| !run.state.is_live());
+    let held = held.filter_map(|run| run.process.as_ref().map(|process| (run, process)));
+    Ok(held
+        .map(|(run, process)| format!("run {}, process {}", run.id.short(), process.pid))
+        .collect())
 }
 
 fn unproven(error: impl Into<anyhow::Error>, card: CardId) -> Failure {
