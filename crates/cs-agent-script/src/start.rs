@@ -59,6 +59,8 @@ impl Start {
             };
         };
         let wake = match (&line.answer, line.wake, &line.session) {
+            // What became of an offer comes as its answer; why the run was started says more.
+            (Some(_), Some(failed @ (Wake::Conflict | Wake::VerifyFailed)), _) => failed,
             (Some(_), _, _) => Wake::Answer,
             (None, Some(wake), _) => wake,
             (None, None, Some(_)) => Wake::Turn,
@@ -102,6 +104,18 @@ mod tests {
     fn check(input: &str, wake: Wake, prompt: &str) {
         let start = Start::parse(input.as_bytes());
         assert_eq!((start.wake, start.prompt.as_str()), (wake, prompt));
+    }
+
+    #[test]
+    fn work_that_could_not_be_landed_is_more_than_an_answer() {
+        let line = |wake: &str| {
+            format!(
+                r#"{{"type":"start","prompt":"p","wake":"{wake}","answer":{{"question":"q","text":"t"}}}}"#
+            )
+        };
+        check(&line("conflict"), Wake::Conflict, "p");
+        check(&line("verify_failed"), Wake::VerifyFailed, "p");
+        check(&line("retry"), Wake::Answer, "p");
     }
 
     #[test]
