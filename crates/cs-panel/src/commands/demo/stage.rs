@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cs_daemon::StateDir;
 use cs_supervise::command::{self, CommandSpec, Exit, Finished};
 use serde::Serialize;
 use serde_json::Value;
@@ -44,6 +45,8 @@ impl<'a> Stage<'a> {
         stage.write("setup.json", SETUP_SCRIPT)?;
         stage.write("agent.json", AGENT_SCRIPT)?;
         stage.write("config.toml", "person = \"you\"\n")?;
+        // A machine without git gets the reason, not the trouble that follows from it.
+        app.git(&StateDir::open(&stage.state())?).await?;
         let setup = stage.dir.join("setup.json");
         let made = stage
             .carry_out(vec!["__agent-script".into(), setup.into()])
