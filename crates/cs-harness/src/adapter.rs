@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::command::{JsonLinesCommand, PlainCommand};
 use crate::{
-    AgentConfig, CommandMode, Event, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record, RunFacts, Seen,
+    AgentConfig, CommandMode, Event, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen,
 };
 
 /// Drives one agent program. Every method is a pure function of its arguments and the configuration.
@@ -16,11 +16,11 @@ pub trait Harness: fmt::Debug + Send + Sync {
     /// The working directory, the base environment and the file descriptors are the caller's.
     fn launch(&self, facts: &RunFacts) -> LaunchSpec;
 
-    /// Turns one record of standard output into events, in order.
+    /// Turns one line of standard output into events, in order.
     ///
     /// Never fails and never panics: what is not understood is kept as [`Event::Text`] or [`Event::Unknown`]. The events
-    /// of a record depend on this record alone, so a reader that starts again from a record's border gets them again.
-    fn events(&self, record: &Record<'_>) -> Vec<Event>;
+    /// of a line depend on this line alone, so a reader that starts again from the beginning of a line gets them again.
+    fn events(&self, line: &Line<'_>) -> Vec<Event>;
 
     /// Decides how the attempt ended, from the end of its process and everything it said before.
     ///

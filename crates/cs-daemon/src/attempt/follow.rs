@@ -4,7 +4,7 @@ use std::future;
 use std::io;
 use std::time::Duration;
 
-use cs_harness::{Event, Harness, Record, RecordEnd, RecordStart, Seen};
+use cs_harness::{Event, Harness, LINE_MAX_BYTES, Line, Seen};
 use cs_supervise::{
     AgentExit, Closed, ExecutionDir, FollowError, Followed, Follower, Running, SpoolOffsets, StopError,
     StopRequest, Stopper, SurveyError, Transcript, TranscriptError, TranscriptReader,
@@ -14,8 +14,6 @@ use tokio::time::{Instant, sleep_until};
 
 use super::StopLevel;
 
-/// Of one line of output at most this many bytes are kept.
-const LINE_MAX_BYTES: usize = cs_harness::RECORD_MAX_BYTES;
 /// At most this many lines are made durable at once.
 const BATCH_MAX_LINES: usize = 256;
 
@@ -226,7 +224,11 @@ impl<'a> Output<'a> {
                 }
                 Followed::Record(record) => {
                     reached = Some(record.end_offset);
-                    events.extend(self.harness.events(&as_harness(&record, &line(&record))));
+                    let line = Line {
+                        dropped_bytes: record.dropped_bytes,
+                        bytes: &with_its_end(record),
+                    };
+                    events.extend(self.harness.events(&line));
                 }
             }
         }
@@ -249,24 +251,11 @@ impl<'a> Output<'a> {
     }
 }
 
-/// The bytes of a line with its terminator, as a harness reads them.
-fn line(record: &cs_supervise::Record) -> Vec<u8> {
-    let mut bytes = record.bytes.clone();
+/// The bytes of a line with its line feed, as a harness reads them.
+fn with_its_end(record: cs_supervise::Record) -> Vec<u8> {
+    let mut bytes = record.bytes;
     if record.terminated {
         bytes.push(b'\n');
     }
     bytes
-}
-
-fn as_harness<'a>(record: &cs_supervise::Record, bytes: &'a [u8]) -> Record<'a> {
-    let end = match (record.dropped_bytes, record.terminated) {
-        (0, true) => RecordEnd::LineEnd,
-        (0, false) => RecordEnd::OutputEnd,
-        (_, _) => RecordEnd::InsideLine,
-    };
-    Record {
-        bytes,
-        start: RecordStart::LineStart,
-        end,
-    }
 }

@@ -3,8 +3,7 @@ use cs_model::FailureClass;
 use super::message::{parse_message, start_line};
 use super::{launch_spec, text_events};
 use crate::{
-    Event, FailureCause, Harness, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record, RecordEnd,
-    RecordStart, RunFacts, Seen, TaskEnd,
+    Event, FailureCause, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen, TaskEnd,
 };
 
 /// A command that speaks one JSON object per line.
@@ -28,14 +27,14 @@ impl Harness for JsonLinesCommand {
         launch_spec(&self.argv, facts, start_line(facts))
     }
 
-    fn events(&self, record: &Record<'_>) -> Vec<Event> {
-        let whole = match (record.start, record.end) {
-            // A last line without its terminator may still be a whole object; then it is a message.
-            (RecordStart::LineStart, RecordEnd::LineEnd | RecordEnd::OutputEnd) => true,
-            (RecordStart::InsideLine, _) | (RecordStart::LineStart, RecordEnd::InsideLine) => false,
+    fn events(&self, line: &Line<'_>) -> Vec<Event> {
+        // A last line without its terminator may still be a whole object; then it is a message.
+        let message = if line.is_whole() {
+            parse_message(line.bytes)
+        } else {
+            None
         };
-        let message = if whole { parse_message(record.bytes) } else { None };
-        message.map_or_else(|| text_events(record.bytes), |event| vec![event])
+        message.map_or_else(|| text_events(line.bytes), |event| vec![event])
     }
 
     fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome {

@@ -2,8 +2,7 @@ use cs_model::FailureClass;
 
 use super::{launch_spec, text_events};
 use crate::{
-    Event, FailureCause, Harness, HarnessKind, LaunchSpec, Outcome, ProcessEnd, Record, RunFacts, Seen,
-    TaskEnd,
+    Event, FailureCause, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen, TaskEnd,
 };
 
 /// A command that reads its prompt and prints its answer.
@@ -24,18 +23,11 @@ impl Harness for PlainCommand {
     }
 
     fn launch(&self, facts: &RunFacts) -> LaunchSpec {
-        let mut prompt = facts.prompt.clone();
-        if let Some(answer) = &facts.answer {
-            prompt.push_str(&format!(
-                "\n\nYou asked: {}\nThe answer: {}\n",
-                answer.question, answer.text
-            ));
-        }
-        launch_spec(&self.argv, facts, prompt.into_bytes())
+        launch_spec(&self.argv, facts, facts.prompt.clone().into_bytes())
     }
 
-    fn events(&self, record: &Record<'_>) -> Vec<Event> {
-        text_events(record.bytes)
+    fn events(&self, line: &Line<'_>) -> Vec<Event> {
+        text_events(line.bytes)
     }
 
     fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome {
