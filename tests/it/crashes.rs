@@ -28,7 +28,10 @@ fn check_start(border: &str) {
     let detail = desk.card(&card);
     assert_eq!(detail["asks"].as_array().map(Vec::len), Some(1), "{detail}");
     assert_eq!(detail["runs"].as_array().map(Vec::len), Some(1), "{detail}");
-    assert_eq!(detail["card"]["tries"], 0, "a crash of the daemon is no try: {detail}");
+    assert_eq!(
+        detail["card"]["tries"], 0,
+        "a crash of the daemon is no try: {detail}"
+    );
     desk.no_process_is_left();
 }
 
@@ -42,12 +45,23 @@ fn check_landing(border: &str) {
     desk.run_once();
     let merges = desk.git(&["rev-list", "--count", "--merges", "main"]);
     let commits = desk.git(&["rev-list", "--count", "main"]);
-    assert_eq!((merges.trim(), commits.trim()), ("1", "3"), "the work is in the base, once");
-    assert_eq!(fs::read_to_string(desk.path("repo/a.txt")).expect("checked out"), "a\n");
+    assert_eq!(
+        (merges.trim(), commits.trim()),
+        ("1", "3"),
+        "the work is in the base, once"
+    );
+    assert_eq!(
+        fs::read_to_string(desk.path("repo/a.txt")).expect("checked out"),
+        "a\n"
+    );
     assert_eq!(desk.git(&["status", "--porcelain"]), "");
     let detail = desk.card(&card);
     assert_eq!(detail["card"]["state"], "landed", "{detail}");
-    assert_eq!(desk.said_by(&card, "system").len(), 1, "it is said once: {detail}");
+    assert_eq!(
+        desk.said_by(&card, "system").len(),
+        1,
+        "it is said once: {detail}"
+    );
     assert_eq!(desk.lines("starts"), 1, "no agent is started for it");
     desk.no_process_is_left();
 }
@@ -97,15 +111,24 @@ fn a_killed_daemon_is_not_noticed_by_its_agent() {
     desk.until_there(&desk.path("outside/gate"));
     daemon.kill();
     let alive = desk.processes();
-    assert!(alive.iter().any(|line| line.contains("__agent-script")), "the agent goes on: {alive:?}");
+    assert!(
+        alive.iter().any(|line| line.contains("__agent-script")),
+        "the agent goes on: {alive:?}"
+    );
     let next = desk.daemon();
     desk.open_gate("gate");
-    desk.until("the card is answered", || (!desk.said_by(&card, "agent").is_empty()).then_some(()));
+    desk.until("the card is answered", || {
+        (!desk.said_by(&card, "agent").is_empty()).then_some(())
+    });
     next.kill();
     assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
     assert_eq!(desk.lines("starts"), 1);
     desk.run_once();
-    assert_eq!(desk.said_by(&card, "agent"), ["Done."], "and it is not answered again");
+    assert_eq!(
+        desk.said_by(&card, "agent"),
+        ["Done."],
+        "and it is not answered again"
+    );
     desk.no_process_is_left();
 }
 
@@ -137,7 +160,9 @@ fn a_lost_ledger_is_made_up_for_from_what_runs() {
     fs::remove_file(desk.state().join("ledger")).expect("there was one");
     let next = desk.daemon();
     desk.open_gate("gate");
-    desk.until("the card is answered", || (!desk.said_by(&card, "agent").is_empty()).then_some(()));
+    desk.until("the card is answered", || {
+        (!desk.said_by(&card, "agent").is_empty()).then_some(())
+    });
     next.kill();
     assert_eq!(desk.lines("starts"), 1);
 }

@@ -1,4 +1,8 @@
 //! A person's desk: a home, a repository, a state directory, and the binary.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test starts programs, and waits for what others do"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +16,22 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A person's desk.
-pub struct Desk {
+pub(crate) struct Desk {
     dir: TempDir,
 }
 
 impl Desk {
     /// A desk with a repository that has one commit on `main`, checked out.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = Path::new("/dev/shm");
-        let dir = if root.is_dir() { tempfile::tempdir_in(root) } else { tempfile::tempdir() };
-        let desk = Self { dir: dir.expect("a directory") };
+        let dir = if root.is_dir() {
+            tempfile::tempdir_in(root)
+        } else {
+            tempfile::tempdir()
+        };
+        let desk = Self {
+            dir: dir.expect("a directory"),
+        };
         for name in ["home", "repo", "outside"] {
             fs::create_dir(desk.path(name)).expect("made");
         }
@@ -31,164 +41,208 @@ impl Desk {
         desk
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    pub fn state(&self) -> PathBuf {
+    pub(crate) fn state(&self) -> PathBuf {
         self.path("state")
     }
 
     /// Runs git in the user's repository.
-    pub fn git(&self, args: &[&str]) -> String {
-        let output = self.plain("git").arg("-C").arg(self.path("repo")).args(args).output().expect("git runs");
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        let output = self
+            .plain("git")
+            .arg("-C")
+            .arg(self.path("repo"))
+            .args(args)
+            .output()
+            .expect("git runs");
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    pub fn commit_all(&self, message: &str) {
+    pub(crate) fn commit_all(&self, message: &str) {
         self.git(&["add", "--all"]);
         let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
         self.git(&[&who[..], &["commit", "--quiet", "-m", message]].concat());
     }
 
     /// Configures the scripted agent `scripted` with this script.
-    pub fn script(&self, script: &Value) {
+    pub(crate) fn script(&self, script: &Value) {
         fs::write(self.path("script.json"), script.to_string()).expect("written");
         let program = assert_cmd::cargo::cargo_bin("cs-panel");
         let script = self.path("script.json");
         let command = ["agent", "add", "scripted", "--json-lines", "--"];
-        let command = self.panel(&command).arg(program).arg("__agent-script").arg(script).output();
+        let command = self
+            .panel(&command)
+            .arg(program)
+            .arg("__agent-script")
+            .arg(script)
+            .output();
         succeeded(&command.expect("it runs"), "agent add");
     }
 
     /// The binary with these arguments, in the repository, with nothing inherited.
-    pub fn panel(&self, args: &[&str]) -> Command {
+    pub(crate) fn panel(&self, args: &[&str]) -> Command {
         let mut command = self.plain(assert_cmd::cargo::cargo_bin("cs-panel"));
-        command.current_dir(self.path("repo")).arg("--state-dir").arg(self.state()).args(args);
+        command
+            .current_dir(self.path("repo"))
+            .arg("--state-dir")
+            .arg(self.state())
+            .args(args);
         command
     }
 
     fn plain(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").expect("a PATH");
-        command.env_clear().env("PATH", path).env("HOME", self.path("home")).env("TMPDIR", self.dir.path());
+        command
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.path("home"))
+            .env("TMPDIR", self.dir.path());
         command.env("GIT_CONFIG_NOSYSTEM", "1").stdin(Stdio::null());
         command
     }
 
     /// Runs the binary to a success and returns what it prints.
-    pub fn ok(&self, args: &[&str]) -> String {
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
         let output = self.panel(args).output().expect("it runs");
         succeeded(&output, &args.join(" "));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// Runs the binary to this exit code and returns what it says on standard error.
-    pub fn fails(&self, code: i32, args: &[&str]) -> String {
+    pub(crate) fn fails(&self, code: i32, args: &[&str]) -> String {
         let output = self.panel(args).output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
         said
     }
 
-    pub fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let text = self.ok(&[args, &["--json"]].concat());
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?} printed no JSON ({error}): {text}"))
+        serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{args:?} printed no JSON ({error}): {text}"))
     }
 
     /// Sends a message to a new card and returns the card.
-    pub fn send(&self, message: &str) -> String {
+    pub(crate) fn send(&self, message: &str) -> String {
         let sent = self.json(&["send", message]);
         sent["card"].as_str().expect("a card").to_owned()
     }
 
-    pub fn run_once(&self) -> String {
+    pub(crate) fn run_once(&self) -> String {
         self.ok(&["run", "--once"])
     }
 
-    pub fn card(&self, card: &str) -> Value {
+    pub(crate) fn card(&self, card: &str) -> Value {
         self.json(&["show", card])
     }
 
     /// The bodies of a card's turns by who wrote them: `person`, `agent` or `system`.
-    pub fn said_by(&self, card: &str, kind: &str) -> Vec<String> {
+    pub(crate) fn said_by(&self, card: &str, kind: &str) -> Vec<String> {
         let detail = self.card(card);
         let turns = detail["turns"].as_array().expect("turns").iter();
-        let bodies = turns.filter(|turn| turn["author"]["kind"] == kind).map(|turn| turn["body"].as_str());
+        let bodies = turns
+            .filter(|turn| turn["author"]["kind"] == kind)
+            .map(|turn| turn["body"].as_str());
         bodies.map(|body| body.expect("a body").to_owned()).collect()
     }
 
     /// Starts a daemon that stays.
-    pub fn daemon(&self) -> Daemon {
+    pub(crate) fn daemon(&self) -> Daemon {
         let log = fs::File::create(self.path("daemon.log")).expect("made");
         let mut command = self.panel(&["run"]);
         command.stdout(log.try_clone().expect("a handle")).stderr(log);
-        Daemon { child: command.spawn().expect("it starts") }
+        Daemon {
+            child: command.spawn().expect("it starts"),
+        }
     }
 
     /// Ends the daemon with SIGKILL at a border of its protocols.
-    pub fn crash_at(&self, border: &str) {
+    pub(crate) fn crash_at(&self, border: &str) {
         let mut command = self.panel(&["run", "--once"]);
-        let output = command.env("CS_PANEL_CRASH_AT", border).output().expect("it runs");
+        let output = command
+            .env("CS_PANEL_CRASH_AT", border)
+            .output()
+            .expect("it runs");
         let signal = std::os::unix::process::ExitStatusExt::signal(&output.status);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(signal, Some(9), "it did not come to {border}: {said}");
     }
 
     /// How many lines a file outside of any tree has.
-    pub fn lines(&self, name: &str) -> usize {
+    pub(crate) fn lines(&self, name: &str) -> usize {
         fs::read_to_string(self.path("outside").join(name)).map_or(0, |text| text.lines().count())
     }
 
     /// Waits until something holds.
-    pub fn until<T>(&self, what: &str, mut holds: impl FnMut() -> Option<T>) -> T {
+    pub(crate) fn until<T>(&self, what: &str, mut holds: impl FnMut() -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(value) = holds() {
                 return value;
             }
             let log = || fs::read_to_string(self.path("daemon.log")).unwrap_or_default();
-            assert!(Instant::now() < deadline, "waited in vain until {what}\n{}", log());
-            // A test looks again and again at what others do; nothing tells it.
+            assert!(
+                Instant::now() < deadline,
+                "waited in vain until {what}\n{}",
+                log()
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    pub fn until_there(&self, path: &Path) {
-        self.until(&format!("{} is there", path.display()), || path.exists().then_some(()));
+    pub(crate) fn until_there(&self, path: &Path) {
+        self.until(&format!("{} is there", path.display()), || {
+            path.exists().then_some(())
+        });
     }
 
     /// A step that appends a line to a file outside of any tree: it counts how often an agent came by.
-    pub fn count(&self, name: &str) -> Value {
+    pub(crate) fn count(&self, name: &str) -> Value {
         let file = self.path("outside").join(name);
         json!({"run": ["sh", "-c", format!("echo $$ >> '{}'", file.display())]})
     }
 
     /// A step that says that it came by, and waits until the test lets it go on.
-    pub fn gate(&self, name: &str) -> [Value; 2] {
-        let (here, go) = (self.path("outside").join(name), self.path("outside").join(format!("{name}.go")));
+    pub(crate) fn gate(&self, name: &str) -> [Value; 2] {
+        let (here, go) = (
+            self.path("outside").join(name),
+            self.path("outside").join(format!("{name}.go")),
+        );
         [json!({"touch": here}), json!({"wait": {"until_file": go}})]
     }
 
-    pub fn open_gate(&self, name: &str) {
+    pub(crate) fn open_gate(&self, name: &str) {
         fs::write(self.path("outside").join(format!("{name}.go")), "").expect("written");
     }
 
     /// All live processes that belong to an execution below this desk's state directory, by their environment or their
     /// command line.
-    pub fn processes(&self) -> Vec<String> {
+    pub(crate) fn processes(&self) -> Vec<String> {
         let mut found = Vec::new();
         let needle = self.dir.path().to_string_lossy().into_owned();
         for entry in fs::read_dir("/proc").expect("/proc").flatten() {
-            let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+            let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else {
+                continue;
+            };
             if pid == std::process::id() {
                 continue;
             }
             let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
             let text = [read("environ"), read("cmdline")].concat();
             let state = String::from_utf8_lossy(&read("stat")).into_owned();
-            let is_dead = state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']));
+            let is_dead = state
+                .rsplit(')')
+                .next()
+                .is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']));
             if !is_dead && String::from_utf8_lossy(&text).contains(&needle) {
                 let line = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
                 found.push(format!("{pid}: {line}"));
@@ -198,38 +252,51 @@ impl Desk {
     }
 
     /// Those of them that are an agent or came from one.
-    pub fn agents(&self) -> Vec<String> {
-        self.processes().into_iter().filter(|line| line.contains("__agent-script")).collect()
+    pub(crate) fn agents(&self) -> Vec<String> {
+        self.processes()
+            .into_iter()
+            .filter(|line| line.contains("__agent-script"))
+            .collect()
     }
 
-    pub fn no_agent_is_left(&self) {
+    /// The process whose number a script wrote to a file outside of any tree.
+    pub(crate) fn is_alive(&self, pid_file: &str) -> bool {
+        let pid = fs::read_to_string(self.path("outside").join(pid_file)).expect("written");
+        let line = fs::read_to_string(format!("/proc/{}/cmdline", pid.trim())).unwrap_or_default();
+        line.contains("__agent-script")
+    }
+
+    pub(crate) fn no_agent_is_left(&self) {
         self.until("no agent is left", || self.agents().is_empty().then_some(()));
     }
 
-    pub fn no_process_but_the_daemon_is_left(&self) {
+    pub(crate) fn no_process_but_the_daemon_is_left(&self) {
         self.until("no process but a daemon is left", || {
-            self.processes().iter().all(|line| line.trim_end().ends_with(" run")).then_some(())
+            self.processes()
+                .iter()
+                .all(|line| line.trim_end().ends_with(" run"))
+                .then_some(())
         });
     }
 
-    pub fn no_process_is_left(&self) {
+    pub(crate) fn no_process_is_left(&self) {
         self.until("no process is left", || self.processes().is_empty().then_some(()));
     }
 }
 
 /// A daemon that stays, until it is killed or told to leave.
-pub struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
 }
 
 impl Daemon {
     /// Ends it as a crash would.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("it is there");
         self.child.wait().expect("it ends");
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 }
@@ -243,6 +310,13 @@ impl Drop for Daemon {
 }
 
 fn succeeded(output: &Output, what: &str) {
-    let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{what}: {}\n{out}\n{said}", output.status);
+    let (out, said) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "{what}: {}\n{out}\n{said}",
+        output.status
+    );
 }

@@ -6,7 +6,8 @@ use crate::desk::Desk;
 
 /// An agent with children that leave its process group and its session, and ignore signals.
 fn hostile(desk: &Desk) -> String {
-    let child = |kind: &str| json!({"spawn": {"kind": kind, "seconds": 600}});
+    let pid_file = |kind: &str| desk.path("outside").join(kind);
+    let child = |kind: &str| json!({"spawn": {"kind": kind, "seconds": 600, "pid_file": pid_file(kind)}});
     let [here, wait] = desk.gate("gate");
     let steps: Vec<Value> = vec![
         json!("ignore_signals"),
@@ -22,7 +23,21 @@ fn hostile(desk: &Desk) -> String {
     desk.send("Misbehave")
 }
 
+const CHILDREN: [&str; 4] = ["plain", "setsid", "double_fork", "double_fork_clean"];
+
+fn all_children_live(desk: &Desk) {
+    for kind in CHILDREN {
+        desk.until(kind, || {
+            (desk.path("outside").join(kind).exists() && desk.is_alive(kind)).then_some(())
+        });
+    }
+}
+
+/// The card is stopped, and of its agent nothing lives, also of what had left its session and its environment.
 fn stopped(desk: &Desk, card: &str) {
+    for kind in CHILDREN {
+        assert!(!desk.is_alive(kind), "{kind} lives");
+    }
     let detail = desk.card(card);
     assert_eq!(detail["card"]["state"], "stopped", "{detail}");
     assert_eq!(detail["runs"][0]["state"], "stopped", "{detail}");
@@ -36,9 +51,13 @@ fn a_running_daemon_closes_the_whole_tree_before_stop_returns() {
     let card = hostile(&desk);
     let daemon = desk.daemon();
     desk.until_there(&desk.path("outside/gate"));
-    assert!(desk.agents().len() >= 5, "{:?}", desk.processes());
+    all_children_live(&desk);
     let told = desk.ok(&["stop", &card]);
-    assert!(desk.agents().is_empty(), "stop returned before the end: {told} {:?}", desk.processes());
+    assert!(
+        desk.agents().is_empty(),
+        "stop returned before the end: {told} {:?}",
+        desk.processes()
+    );
     stopped(&desk, &card);
     daemon.kill();
 }
@@ -50,7 +69,7 @@ fn without_a_daemon_stop_closes_the_tree_itself() {
     let daemon = desk.daemon();
     desk.until_there(&desk.path("outside/gate"));
     daemon.kill();
-    assert!(!desk.agents().is_empty(), "the agent goes on without a daemon");
+    all_children_live(&desk);
     desk.ok(&["stop", &card]);
     assert!(desk.agents().is_empty(), "{:?}", desk.processes());
     stopped(&desk, &card);
@@ -73,7 +92,10 @@ fn a_stopped_card_waits_for_a_message_and_then_gets_all_of_it() {
     desk.ok(&["send", "--card", &card, "Instead do that"]);
     desk.run_once();
     let said = desk.said_by(&card, "agent");
-    assert!(said[0].contains("Do this") && said[0].contains("Instead do that"), "{said:?}");
+    assert!(
+        said[0].contains("Do this") && said[0].contains("Instead do that"),
+        "{said:?}"
+    );
 }
 
 #[test]

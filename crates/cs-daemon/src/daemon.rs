@@ -5,10 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cs_fence::{Token, TokenHash};
 use cs_journal::{Deps as JournalDeps, Journal, LedgerError, LedgerOpened};
-use cs_model::{CardId, LandingId, RunId, Time};
-use cs_record::{Present, RecordError};
+use cs_model::{CardId, Epoch, LandingId, RunId, Time};
 use cs_supervise::BootId;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{Id, JoinSet};
@@ -19,6 +17,7 @@ use crate::context::Context;
 use crate::control::{Stopped, serve};
 use crate::deps::Deps;
 use crate::landing::{LandingTrouble, LandingWork, land};
+use crate::presence::Presence;
 use crate::report::chain;
 use crate::state::StateLock;
 
@@ -80,6 +79,9 @@ pub enum DaemonError {
     /// The boot id of this machine is not known.
     #[error("this machine does not say in which boot it is")]
     Boot(#[source] std::io::Error),
+    /// The state directory cannot be written.
+    #[error("the state directory cannot be written")]
+    State(#[source] std::io::Error),
     /// A run failed to be carried on, with `--once`.
     #[error("{0} could not be carried on; see the lines above")]
     Unfinished(String),
@@ -113,18 +115,16 @@ struct Waiter {
 pub struct Daemon {
     cx: Arc<Context>,
     lock: StateLock,
-    daemon: TokenHash,
-    boot_id: String,
+    presence: Presence,
     flights: BTreeMap<RunId, Flight>,
     landings: BTreeMap<LandingId, Id>,
     incomplete: BTreeMap<RunId, Incomplete>,
     tasks: JoinSet<Back>,
     waiters: Vec<Waiter>,
     /// Runs that are over by the record, that the ledger does not know, and that were looked at.
-    left_alone: BTreeSet<RunId>,
+    left_alone: BTreeSet<(RunId, Epoch)>,
     /// Whether a card may have come to its end since the last sweep.
     sweep_due: bool,
-    present_at: Option<tokio::time::Instant>,
     next_due: Option<Time>,
     closed: Vec<ClosedBecause>,
     /// What could not be carried on, how often in a row, and until when it is left in peace.
@@ -139,8 +139,6 @@ struct Strain {
     until: tokio::time::Instant,
 }
 
-/// How often presence is renewed; it lasts 90 s.
-const PRESENT_EVERY: Duration = Duration::from_secs(30);
 /// After trouble with an attempt or a landing nothing is taken up again before this is over.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
 /// With [`Mode::Once`] so much trouble in a row ends the daemon.
@@ -171,8 +169,9 @@ impl Daemon {
         if opening.ledger == LedgerOpened::New {
             tracing::info!("a new ledger");
         }
-        let secret = Token::from_bytes(first_half(deps.ids.secret()));
         let boot_id = BootId::current().map_err(DaemonError::Boot)?.as_str().to_owned();
+        let presence =
+            Presence::begin(&state.daemons(), deps.ids.secret(), boot_id).map_err(DaemonError::State)?;
         Ok(Self {
             cx: Arc::new(Context {
                 deps,
@@ -181,8 +180,7 @@ impl Daemon {
                 wake: Notify::new(),
             }),
             lock,
-            daemon: secret.hash(),
-            boot_id,
+            presence,
             flights: BTreeMap::new(),
             landings: BTreeMap::new(),
             incomplete: BTreeMap::new(),
@@ -190,7 +188,6 @@ impl Daemon {
             waiters: Vec::new(),
             left_alone: BTreeSet::new(),
             sweep_due: true,
-            present_at: None,
             next_due: None,
             closed: Vec::new(),
             trouble: None,
@@ -213,13 +210,12 @@ impl Daemon {
         server.spawn(serve(socket, requests));
         tokio::pin!(leave);
         let ended = loop {
-            if let Err(error) = self.pass().await {
-                if mode == Mode::Once {
-                    break Err(error);
-                }
-                self.cx.said(&format!("poll_failed: {}", chain(&error)));
+            match self.pass().await {
+                // Only a whole pass has seen all that a stop is about.
+                Ok(()) => self.answer_waiters(),
+                Err(error) if mode == Mode::Once => break Err(error),
+                Err(error) => self.cx.said(&format!("poll_failed: {}", chain(&error))),
             }
-            self.answer_waiters();
             if mode == Mode::Once
                 && let Some(ended) = self.at_rest().await?
             {
@@ -235,7 +231,7 @@ impl Daemon {
                 () = tokio::time::sleep(pause) => {}
             }
         };
-        self.leave_record().await;
+        self.presence.end(&self.cx).await;
         ended
     }
 
@@ -372,49 +368,4 @@ impl Daemon {
             .collect();
         Ended::Detached { going_on }
     }
-
-    /// Says on the record that the daemon is there, when that is due.
-    async fn be_present(&mut self) -> Result<(), RecordError> {
-        let now = tokio::time::Instant::now();
-        if self
-            .present_at
-            .is_some_and(|at| now.duration_since(at) < PRESENT_EVERY)
-        {
-            return Ok(());
-        }
-        let machine = &self.cx.deps.machine;
-        let present = Present {
-            machine: machine.id,
-            name: machine.name.clone(),
-            person: machine.person.clone(),
-            boot_id: self.boot_id.clone(),
-            daemon: self.daemon,
-            codebases: self.cx.deps.checkouts.codebases(),
-        };
-        self.cx.deps.record.machines.present(&present).await?;
-        self.present_at = Some(now);
-        Ok(())
-    }
-
-    async fn leave_record(&self) {
-        let left = self
-            .cx
-            .deps
-            .record
-            .machines
-            .leave(self.cx.deps.machine.id, self.daemon)
-            .await;
-        if let Err(error) = left {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "the record was not told that the daemon leaves"
-            );
-        }
-    }
-}
-
-fn first_half(bytes: [u8; 32]) -> [u8; 16] {
-    let mut half = [0; 16];
-    half.copy_from_slice(&bytes[..16]);
-    half
 }

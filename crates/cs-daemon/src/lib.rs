@@ -19,6 +19,7 @@ mod daemon;
 mod deps;
 mod landing;
 mod outcome;
+mod presence;
 mod prompt;
 mod report;
 mod state;

@@ -140,6 +140,11 @@ impl StateDir {
         self.root.join("checkouts.json")
     }
 
+    /// Returns where the hashes of this directory's daemons are kept.
+    pub(crate) fn daemons(&self) -> PathBuf {
+        self.root.join("daemons.json")
+    }
+
     /// Returns where the local log is written.
     #[must_use]
     pub fn log(&self) -> PathBuf {

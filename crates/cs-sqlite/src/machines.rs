@@ -15,14 +15,19 @@ pub(crate) async fn present(store: &SqliteStore, present: &Present) -> Result<Re
     let mut tx = store.begin().await?;
     let now = store.now();
     let machine = present.machine.to_string();
-    let held: Option<i64> = sqlx::query_scalar(include_str!("../queries/holds_machine.sql"))
+    let held: Option<(String, i64)> = sqlx::query_as(include_str!("../queries/holds_machine.sql"))
         .bind(&machine)
-        .bind(present.daemon.to_string())
         .bind(now.unix_micros())
         .fetch_optional(&mut *tx)
         .await
         .map_err(|error| store_error("holds_machine", error))?;
-    if let Some(seen_at) = held {
+    let other = match held {
+        Some((daemon, seen_at)) => {
+            (!present.may_follow(&parse("machines", &machine, &daemon)?)).then_some(seen_at)
+        }
+        None => None,
+    };
+    if let Some(seen_at) = other {
         tx.rollback()
             .await
             .map_err(|error| store_error("rollback", error))?;

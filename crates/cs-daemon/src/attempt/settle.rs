@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cs_fence::Fenced;
+use cs_fence::{Attempt, Fenced, ProcessFact};
 use cs_harness::Harness;
 use cs_journal::{Acknowledged, FailedPreparation, InterruptReceipt, Settling, Started};
 use cs_model::RunState;
@@ -76,7 +76,9 @@ pub(super) async fn to_the_end(
     let (run, epoch) = (started.row().run, started.row().epoch);
     cx.save_tree(&card, run, epoch, "an attempt ended").await;
     if ended.was_cut_short() {
+        let (attempt, process) = (started.attempt(), process_of(&started));
         report_interrupted(cx, started.interrupted()?).await?;
+        clear(cx, &attempt, process.as_ref()).await?;
         return Ok(Carried::Over);
     }
     let settling = keep_outcome(cx, started, harness.as_ref(), &ended)?;
@@ -93,13 +95,29 @@ fn keep_outcome(
     ended: &Ended,
 ) -> Result<Settling, Trouble> {
     let outcome = harness.outcome(&process_end(&ended.closed.exit), &ended.seen);
-    let process = serde_json::from_str::<ProcessIdentity>(started.agent()).ok();
-    let outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process.as_ref().map(fact));
+    let outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));
     let payload = serde_json::to_string(&outcome)?;
     Ok(match ended.seen.session() {
         Some(session) => started.outcome_in_session(&payload, session)?,
         None => started.outcome(&payload)?,
     })
+}
+
+/// Says which process the record may hold for an attempt.
+fn process_of(started: &Started) -> Option<ProcessFact> {
+    serde_json::from_str::<ProcessIdentity>(started.agent())
+        .ok()
+        .as_ref()
+        .map(fact)
+}
+
+/// Takes the process of an attempt off the record, once its end is proven; until then the card is ready for nothing.
+async fn clear(cx: &Context, attempt: &Attempt, process: Option<&ProcessFact>) -> Result<(), Trouble> {
+    let Some(process) = process else { return Ok(()) };
+    let cleared = cx.deps.record.attempts.clear_process(attempt, process).await?;
+    tracing::debug!(?cleared, %attempt, "the process is off the record");
+    cx.wake.notify_one();
+    Ok(())
 }
 
 /// Tells the record an outcome, under the fence, and acknowledges it. Repeating it after a crash is harmless.
@@ -121,10 +139,7 @@ pub(crate) async fn settle(cx: &Context, settling: Settling) -> Result<(), Troub
     if let Some((_, state)) = standing {
         tell(cx, &settling, &outcome, state).await?;
     }
-    if let Some(process) = &outcome.process {
-        let cleared = cx.deps.record.attempts.clear_process(&attempt, process).await?;
-        tracing::debug!(?cleared, run = %row.run, "the process is off the record");
-    }
+    clear(cx, &attempt, outcome.process.as_ref()).await?;
     cx.deps.borders.reach(Border::P13);
     let acknowledged = settling.acknowledged()?;
     close_acknowledged(cx, acknowledged).await?;

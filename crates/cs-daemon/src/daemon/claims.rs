@@ -16,6 +16,9 @@ impl Daemon {
     /// Takes what the record has: resumes, turns, re-arms, landings. Turns come before re-arms, which then see the fresh run
     /// and leave that card alone (TL-10).
     pub(super) async fn take_work(&mut self, peeked: &Peeked) -> Result<(), Trouble> {
+        if self.cx.deps.settings.slots == 0 {
+            return Ok(());
+        }
         for (there, action) in [
             (peeked.resumes, Action::TakeResumes),
             (peeked.turns, Action::TakeTurns),

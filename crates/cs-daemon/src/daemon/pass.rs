@@ -37,7 +37,7 @@ impl Daemon {
     }
 
     async fn steps(&mut self) -> Result<(), PassTrouble> {
-        self.be_present().await.map_err(PassTrouble::Presence)?;
+        self.presence.say(&self.cx).await.map_err(PassTrouble::Presence)?;
         let found = self.reconcile().await?;
         self.close_stopped().await.map_err(PassTrouble::Stops)?;
         self.carry_on(found);

@@ -22,11 +22,12 @@ impl Daemon {
             match self.flights.get(&run.run) {
                 Some(flight) if by_a_person => raise(&flight.stop, StopLevel::Ladder),
                 Some(_) => {}
-                None if self.incomplete.contains_key(&run.run) || self.left_alone.contains(&run.run) => {}
+                None if self.incomplete.contains_key(&run.run)
+                    || self.left_alone.contains(&(run.run, run.epoch)) => {}
                 None if self.cx.journal.holds_run(run.run) => {}
                 None => {
                     // The ledger does not know it: its execution is found by its name, once.
-                    self.left_alone.insert(run.run);
+                    self.left_alone.insert((run.run, run.epoch));
                     self.launch(run.run, run.card, Work::Leftover(run));
                 }
             }

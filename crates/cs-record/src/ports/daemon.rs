@@ -38,8 +38,18 @@ pub struct Present {
     pub boot_id: String,
     /// The hash of the daemon's secret: two daemons with one machine id are told apart by it.
     pub daemon: TokenHash,
+    /// The daemons that this one knows to be dead, since it holds the lock that they held: it takes their place at once.
+    pub follows: Vec<TokenHash>,
     /// The codebases that it has a checkout of.
     pub codebases: Vec<CodebaseId>,
+}
+
+impl Present {
+    /// Says whether this daemon may hold a machine that this other one holds now.
+    #[must_use]
+    pub fn may_follow(&self, holder: &TokenHash) -> bool {
+        self.daemon == *holder || self.follows.contains(holder)
+    }
 }
 
 /// A run of this machine that is over, or has asked, and whose process is not proven gone. Until it is, and

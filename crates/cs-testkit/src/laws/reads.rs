@@ -163,6 +163,7 @@ fn daemon_of(world: &World, secret: u8) -> Present {
         person: world.person.clone(),
         boot_id: "boot".to_owned(),
         daemon: TokenHash::from_bytes([secret; 32]),
+        follows: Vec::new(),
         codebases: vec![world.codebase],
     }
 }
@@ -196,4 +197,27 @@ pub async fn a_second_daemon_is_refused_while_the_first_is_present(world: &World
     assert!(world.machines.present(&first).await.is_err());
     world.clock.advance(Duration::from_secs(1));
     world.machines.present(&first).await.expect("90 s are over");
+}
+
+/// A daemon takes the place of one that it knows to be dead at once, and of no other.
+pub async fn a_daemon_follows_a_dead_one_at_once(world: &World) {
+    let (first, second) = (daemon_of(world, 1), daemon_of(world, 2));
+    world.machines.present(&first).await.expect("it is free");
+    let stranger = Present {
+        follows: vec![second.daemon],
+        ..daemon_of(world, 3)
+    };
+    assert!(
+        world.machines.present(&stranger).await.is_err(),
+        "it knows nothing of the first"
+    );
+    let next = Present {
+        follows: vec![second.daemon, first.daemon],
+        ..daemon_of(world, 4)
+    };
+    world.machines.present(&next).await.expect("it follows the first");
+    assert!(
+        world.machines.present(&first).await.is_err(),
+        "the first was replaced"
+    );
 }

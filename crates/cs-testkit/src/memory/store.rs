@@ -152,7 +152,7 @@ impl RowStore for MemoryStore {
         let mut tables = self.tables.lock().await;
         let now = self.clock.now();
         if let Some((holder, until)) = tables.machines.get(&present.machine)
-            && holder.daemon != present.daemon
+            && !present.may_follow(&holder.daemon)
             && *until > now
         {
             return Ok(Registered::Taken(holder.seen_at));
