@@ -30,7 +30,8 @@ pub(crate) struct Env {
     pub(crate) log: Option<String>,
     /// `COLUMNS`, when it is a number.
     pub(crate) columns: Option<u16>,
-    /// `CS_PANEL_CRASH_AT`: the border of the protocols at which a test ends the daemon.
+    /// `CS_PANEL_CRASH_AT`, in a build with debug assertions only: the border of the protocols at which a test ends the daemon
+    /// (docs/adr/0003).
     pub(crate) crash_at: Option<String>,
     /// Where temporary files go: `TMPDIR`, or `/tmp`.
     pub(crate) temp_dir: PathBuf,
@@ -72,7 +73,7 @@ impl Env {
             database_url: text("CS_PANEL_DATABASE_URL"),
             log: text("CS_PANEL_LOG"),
             columns: text("COLUMNS").and_then(|columns| columns.parse().ok()),
-            crash_at: text("CS_PANEL_CRASH_AT"),
+            crash_at: text("CS_PANEL_CRASH_AT").filter(|_| cfg!(debug_assertions)),
             temp_dir: std::env::temp_dir(),
             login: text("USER").or_else(|| text("LOGNAME")),
             all: std::env::vars_os().collect(),
