@@ -1,5 +1,6 @@
-//! Tasks of the contributors: `cargo xtask test | ci | tidy | docs`.
+//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | docs`.
 
+mod db;
 mod suites;
 mod tidy;
 mod tool;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 
+use suites::Scope;
 use tool::{Tool, say};
 
 /// Tasks of the contributors.
@@ -16,24 +18,35 @@ use tool::{Tool, say};
 #[command(name = "cargo xtask")]
 enum Task {
     /// Runs every test: with nextest where it is installed, else with `cargo test`.
-    Test,
+    Test {
+        /// Starts a throw-away Postgres, runs everything that can on it too, and stops it.
+        #[arg(long)]
+        postgres: bool,
+    },
     /// Runs what CI runs: formatting, clippy, tidy, docs, tests.
     Ci {
         /// Only formatting, clippy, tidy and the tests of the crates that start no process.
         #[arg(long)]
         quick: bool,
+        /// As `test --postgres`.
+        #[arg(long, conflicts_with = "quick")]
+        postgres: bool,
     },
     /// Checks the rules of the house that no other tool knows.
     Tidy,
+    /// Starts and stops a throw-away Postgres from this machine's own binaries.
+    #[command(subcommand)]
+    Db(db::Db),
     /// Builds the documentation, warnings denied.
     Docs,
 }
 
 fn main() -> ExitCode {
     let done = match Task::parse() {
-        Task::Test => suites::test(),
-        Task::Ci { quick: true } => ci_quick(),
-        Task::Ci { quick: false } => ci(),
+        Task::Test { postgres } => suites::test(scope(postgres)),
+        Task::Ci { quick: true, .. } => ci_quick(),
+        Task::Ci { postgres, .. } => ci(scope(postgres)),
+        Task::Db(command) => db::run(&command),
         Task::Tidy => tidy::check_workspace(),
         Task::Docs => docs(),
     };
@@ -46,10 +59,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn ci() -> Result<()> {
+const fn scope(postgres: bool) -> Scope {
+    if postgres { Scope::Postgres } else { Scope::Plain }
+}
+
+fn ci(scope: Scope) -> Result<()> {
     check_text()?;
     docs()?;
-    suites::test()
+    suites::test(scope)
 }
 
 fn ci_quick() -> Result<()> {
@@ -65,6 +82,8 @@ fn check_text() -> Result<()> {
         "--workspace",
         "--all-targets",
         "--locked",
+        "--features",
+        suites::POSTGRES_FEATURES,
         "--",
         "-D",
         "warnings",

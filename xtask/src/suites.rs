@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::tool::{Tool, root, say};
+use crate::db;
+use crate::tool::{Tool, is_writable, root, say};
 
 /// A part of the tests and its share of the time.
 struct Suite {
@@ -72,41 +73,47 @@ const QUICK: [&str; 6] = [
     "xtask",
 ];
 
+/// Which tests there are beside those that need nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// No others.
+    Plain,
+    /// Those that need a Postgres too.
+    Postgres,
+}
+
+/// Turns on the tests that need a Postgres. Without them nothing asks for one, and nothing is skipped.
+pub(crate) const POSTGRES_FEATURES: &str = "cs-postgres/postgres-tests";
+/// Where those tests find the server.
+const POSTGRES_URL: &str = "CS_PANEL_TEST_POSTGRES";
+
 /// Runs every test of the workspace.
-pub(crate) fn test() -> Result<()> {
+pub(crate) fn test(scope: Scope) -> Result<()> {
+    match scope {
+        Scope::Plain => test_with(&[], &|tool| tool),
+        Scope::Postgres => db::with_server(|url| {
+            test_with(&["--features", POSTGRES_FEATURES], &|tool| {
+                tool.with(POSTGRES_URL, url)
+            })
+        }),
+    }
+}
+
+fn test_with(features: &[&str], given: &dyn Fn(Tool) -> Tool) -> Result<()> {
+    let tests = |args: &[&str]| isolated(given(Tool::cargo(&[args, features].concat())));
     if !Tool::cargo(&["nextest", "--version"]).works() {
-        return isolated(Tool::cargo(&[
-            "test",
-            "--workspace",
-            "--locked",
-            "--no-fail-fast",
-        ]))
-        .run();
+        return tests(&["test", "--workspace", "--locked", "--no-fail-fast"]).run();
     }
     let report = root().join(JUNIT);
     if report.exists() {
         fs::remove_file(&report)?; // an old report must not pass for this run's
     }
-    let tests = isolated(Tool::cargo(&[
-        "nextest",
-        "run",
-        "--workspace",
-        "--locked",
-        "--no-fail-fast",
-    ]));
-    let docs = isolated(Tool::cargo(&[
-        "test",
-        "--workspace",
-        "--locked",
-        "--doc",
-        "--quiet",
-    ]));
-    let outcome = tests.run();
+    let outcome = tests(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]).run();
     if let Ok(xml) = fs::read_to_string(&report) {
         say(&shares(&times_by_package(&xml)));
     }
     outcome?;
-    docs.run()
+    tests(&["test", "--workspace", "--locked", "--doc", "--quiet"]).run()
 }
 
 /// Runs the tests of the quick crates.
@@ -142,12 +149,6 @@ fn isolated(mut tool: Tool) -> Tool {
     } else {
         tool
     }
-}
-
-fn is_writable(dir: &Path) -> bool {
-    let probe = dir.join(format!("xtask-probe-{}", std::process::id()));
-    let written = fs::write(&probe, "").is_ok();
-    written && fs::remove_file(&probe).is_ok()
 }
 
 /// Reads the time of each package's tests from nextest's JUnit report, whose suites are named `package` or `package::target`.

@@ -1,5 +1,6 @@
 //! The programs that the tasks start, and what they print: everything of xtask that touches the outside.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -65,6 +66,13 @@ pub(crate) fn root() -> PathBuf {
         .parent()
         .expect("xtask lies in the root of the workspace")
         .to_owned()
+}
+
+/// Whether files can be made in a directory.
+pub(crate) fn is_writable(dir: &Path) -> bool {
+    let probe = dir.join(format!("xtask-probe-{}", std::process::id()));
+    let written = fs::write(&probe, "").is_ok();
+    written && fs::remove_file(&probe).is_ok()
 }
 
 pub(crate) fn say(text: &str) {

@@ -1,0 +1,1 @@
+//! The laws of the record over a Postgres server.
