@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use crate::closed::Closed;
 use crate::dir::{self, ExecutionDir};
@@ -19,6 +19,8 @@ use crate::wire::{Ident, Reply, Request, Spec};
 const SHIM_END_LIMIT: Duration = Duration::from_secs(10);
 /// How long a shim may take to greet.
 const GREET_LIMIT: Duration = Duration::from_secs(5);
+/// How long a shim that was told to stop may take beyond the graces: its force and its sweep are bounded by far less.
+const FORCE_LIMIT: Duration = Duration::from_secs(60);
 
 /// An execution whose agent was started, and a connection on which its shim will tell the end.
 #[derive(Debug)]
@@ -130,6 +132,7 @@ impl Stopper {
     /// Stops the execution and waits until its tree is closed: interrupt, terminate, force, each after the other's grace.
     ///
     /// A second stop, by anybody, forces at once. Stopping what has ended returns its end. A stop that is dropped goes on.
+    /// A shim that does not answer, because it was stopped or hangs, is killed, and its tree is swept here.
     ///
     /// # Errors
     /// See [`StopError`].
@@ -145,9 +148,17 @@ impl Stopper {
             Ok(link)
         });
         match sent.await {
-            Ok(Ok(mut link)) => Ok(await_closed(&mut link, &self.dir).await?),
+            Ok(Ok(mut link)) => {
+                let graces = request.interrupt_grace.saturating_add(request.terminate_grace);
+                let limit = graces.saturating_add(FORCE_LIMIT);
+                match tokio::time::timeout(limit, await_closed(&mut link, &self.dir)).await {
+                    Ok(closed) => Ok(closed?),
+                    Err(_) => Ok(kill_hung(&self.dir).await?),
+                }
+            }
             // Nobody is there (any more): what is left is for the one who asks to establish.
-            Ok(Err(LinkError::Io(_) | LinkError::Ended)) | Err(_) => Ok(conclude(&self.dir).await?),
+            Ok(Err(LinkError::Io(_) | LinkError::Ended)) => Ok(conclude(&self.dir).await?),
+            Err(_) => Ok(kill_hung(&self.dir).await?),
             Ok(Err(error)) => Err(StopError::Refused {
                 dir: self.dir.path().to_path_buf(),
                 reason: error.to_string(),
@@ -179,6 +190,18 @@ pub(crate) async fn await_closed(link: &mut Link, dir: &ExecutionDir) -> Result<
             }
         }
     }
+}
+
+/// Kills the shim of an execution, its identity checked, and establishes the end: the kernel kills the agent with its shim, and
+/// the rest of the tree is swept.
+pub(crate) async fn kill_hung(dir: &ExecutionDir) -> Result<Closed, SurveyError> {
+    let ident = dir.read::<Ident>(dir::IDENT);
+    let ident = ident.map_err(|source| SurveyError::of(dir, "read", source))?;
+    if let Some(member) = ident.and_then(|ident| ident.shim.pin()) {
+        tracing::warn!(dir = %dir.path().display(), "a shim that does not answer is killed");
+        member.signal(Signal::KILL);
+    }
+    conclude(dir).await
 }
 
 /// Establishes the end of an execution whose shim is ending or gone.

@@ -4,7 +4,6 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::Signal;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::clock;
@@ -12,7 +11,7 @@ use crate::closed::{AgentExit, Closed, Proof};
 use crate::dir::{self, ExecutionDir};
 use crate::identity::ProcessIdentity;
 use crate::link::{Link, LinkError};
-use crate::running::{Running, Stopper, await_closed, conclude};
+use crate::running::{Running, Stopper, await_closed, kill_hung};
 use crate::settle::{Settled, settle};
 use crate::wire::{Ident, Phase, Spec};
 
@@ -108,10 +107,7 @@ impl HungShim {
     /// # Errors
     /// The end could not be established.
     pub async fn end(self) -> Result<Closed, SurveyError> {
-        if let Some(member) = self.shim.pin() {
-            member.signal(Signal::KILL);
-        }
-        conclude(&self.dir).await
+        kill_hung(&self.dir).await
     }
 }
 

@@ -41,6 +41,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         ),
         trial("a_shim_that_does_not_answer_is_told_and_can_be_killed", hung),
         trial(
+            "a_stop_kills_a_shim_that_does_not_answer_and_closes_the_tree",
+            hung_and_stopped,
+        ),
+        trial(
             "an_answer_with_another_nonce_is_foreign_and_nothing_is_signalled",
             foreign,
         ),
@@ -237,6 +241,23 @@ async fn hung(scratch: Scratch) {
         (AgentExit::Unknown, Some(Proof::SweepClean))
     );
     assert!(!running.agent().is_alive() && !shim.is_alive());
+}
+
+async fn hung_and_stopped(scratch: Scratch) {
+    let running = scratch
+        .start(&[scratch.hostile(), words(&["sleep"])].concat())
+        .await;
+    let descendants = scratch.descendants().await;
+    listed(&scratch, &descendants).await;
+    let shim = shim_of(&scratch);
+    kill_process(Pid::from_raw(shim.pid()).unwrap(), Signal::STOP).unwrap();
+    let closed = running.stop(StopRequest::FORCE).await.unwrap();
+    assert_eq!(
+        (closed.exit, closed.proof),
+        (AgentExit::Unknown, Some(Proof::SweepClean))
+    );
+    assert!(!running.agent().is_alive() && !shim.is_alive());
+    assert_eq!(alive(&descendants), [""; 0]);
 }
 
 /// Changes one value of a JSON file of the execution.
