@@ -154,6 +154,30 @@ fn an_ignored_file_of_the_user_is_not_overwritten_by_a_landing() {
 }
 
 #[test]
+fn a_landing_into_a_repository_that_is_gone_is_refused_and_can_be_accepted_again() {
+    let desk = Desk::new();
+    desk.script(&json!([{"when": "first", "steps": [
+        {"write_file": {"path": "a.txt", "text": "a\n"}}, {"commit": "Add a"},
+        {"offer_landing": {"summary": "Adds a"}}, {"final": "Done."}]}]));
+    let card = desk.send("Add a");
+    desk.run_once();
+    desk.ok(&["land", &card]);
+    fs::rename(desk.path("repo/.git"), desk.path("away")).expect("moved");
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(detail["landings"][0]["state"], "refused", "{detail}");
+    assert_eq!(detail["asks"][0]["state"], "open", "{detail}");
+    assert!(
+        desk.said_by(&card, "system")[0].starts_with("Not landed: "),
+        "{detail}"
+    );
+    fs::rename(desk.path("away"), desk.path("repo/.git")).expect("moved back");
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+}
+
+#[test]
 fn uncommitted_files_of_the_agent_keep_a_card_from_landing() {
     let desk = Desk::new();
     desk.script(&json!([{"when": "first", "steps": [

@@ -232,8 +232,22 @@ async fn execute(
     Ok(working.result(&serde_json::to_string(&ResultRow::Refused { report })?)?)
 }
 
-/// Says what a landing comes to on the base as it is now.
+/// Says what a landing comes to on the base as it is now. What only a person can put right refuses it: nothing was moved yet.
 async fn plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
+    match try_plan(cx, attempt).await {
+        Err(LandingTrouble::Tree(error)) if !error.is_transient() => {
+            tracing::warn!(landing = %attempt.landing, error = &error as &dyn std::error::Error, "not landed");
+            let report = format!(
+                "Not landed: {}. Put that right, then accept it again.",
+                error.public()
+            );
+            Ok(Next::Result(ResultRow::Refused { report }))
+        }
+        other => other,
+    }
+}
+
+async fn try_plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
     let job = match job(cx, attempt).await? {
         Ok(job) => job,
         Err(result) => return Ok(Next::Result(result)),
