@@ -168,6 +168,22 @@ fn a_lost_ledger_is_made_up_for_from_what_runs() {
 }
 
 #[test]
+fn an_agent_is_read_as_it_was_started_whatever_the_configuration_says_later() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "first", "steps": [here, wait, {"final": "Done."}]}]));
+    let card = desk.send("Wait for me");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    desk.forget_agents();
+    desk.open_gate("gate");
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    desk.no_process_is_left();
+}
+
+#[test]
 fn there_is_one_daemon_on_a_state_directory() {
     let desk = Desk::new();
     let [here, wait] = desk.gate("gate");

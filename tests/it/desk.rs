@@ -87,6 +87,11 @@ impl Desk {
         succeeded(&command.expect("it runs"), "agent add");
     }
 
+    /// Takes all agents out of the configuration.
+    pub(crate) fn forget_agents(&self) {
+        fs::write(self.path("home/.config/cs-panel/config.toml"), "").expect("written");
+    }
+
     /// The binary with these arguments, in the repository, with nothing inherited.
     pub(crate) fn panel(&self, args: &[&str]) -> Command {
         let mut command = self.plain(assert_cmd::cargo::cargo_bin("cs-panel"));

@@ -108,3 +108,34 @@ fn what_an_agent_leaves_behind_is_ended_and_its_answer_kept() {
     assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
     assert!(desk.agents().is_empty(), "{:?}", desk.processes());
 }
+
+#[test]
+fn an_agent_that_stops_its_own_shim_is_closed_with_proof() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    let stop_parent =
+        json!({"run": ["sh", "-c", "read -r _ _ _ shim _ < /proc/$PPID/stat; kill -STOP $shim"]});
+    desk.script(&json!([{"when": "first", "steps": [stop_parent, here, wait, {"final": "Never said."}]}]));
+    let card = desk.send("Freeze your keeper");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    desk.ok(&["stop", &card]);
+    assert!(desk.agents().is_empty(), "{:?}", desk.processes());
+    desk.no_process_but_the_daemon_is_left();
+    daemon.kill();
+}
+
+#[test]
+fn an_agent_that_is_not_configured_any_more_is_stopped_all_the_same() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "first", "steps": [here, wait, {"final": "Never said."}]}]));
+    let card = desk.send("Wait for me");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    desk.forget_agents();
+    desk.ok(&["stop", &card]);
+    desk.no_process_is_left();
+    assert_eq!(desk.card(&card)["card"]["state"], "stopped");
+}

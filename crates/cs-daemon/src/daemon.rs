@@ -107,6 +107,8 @@ enum Back {
 struct Waiter {
     card: CardId,
     executions: u32,
+    /// Why its executions could not be closed, each time that was tried since.
+    troubles: Vec<String>,
     reply: oneshot::Sender<Stopped>,
 }
 
@@ -216,10 +218,12 @@ impl Daemon {
                 Err(error) if mode == Mode::Once => break Err(error),
                 Err(error) => self.cx.said(&format!("poll_failed: {}", chain(&error))),
             }
-            if mode == Mode::Once
-                && let Some(ended) = self.at_rest().await?
-            {
-                break Ok(ended);
+            if mode == Mode::Once {
+                match self.at_rest().await {
+                    Ok(None) => {}
+                    Ok(Some(ended)) => break Ok(ended),
+                    Err(error) => break Err(error),
+                }
             }
             let pause = self.pause();
             tokio::select! {
@@ -287,9 +291,15 @@ impl Daemon {
                 match result {
                     Ok(Carried::Over) => self.trouble = None,
                     Ok(Carried::Incomplete(incomplete)) => {
+                        self.trouble = None;
                         self.incomplete.insert(run, incomplete);
                     }
                     Err(error) => {
+                        // What the ledger does not know is found anew by the next look at the record.
+                        self.left_alone.retain(|(other, _)| *other != run);
+                        if let Some(flight) = &flight {
+                            self.note_trouble(flight.card, run, &error);
+                        }
                         let card = flight
                             .map_or_else(String::new, |flight| format!(" of card {}", flight.card.short()));
                         self.troubled(format!("run {}{card}", run.short()), &error);

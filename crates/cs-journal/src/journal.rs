@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cs_fence::{Attempt, TokenSeed};
-use cs_model::{Clock, Epoch, IdSource, MachineId, OperationId, RunId};
+use cs_model::{CardId, Clock, Epoch, IdSource, MachineId, OperationId, RunId};
 
 use crate::error::{JournalError, LedgerError};
 use crate::event::Event;
@@ -161,6 +161,15 @@ impl Journal {
             .runs()
             .keys()
             .any(|(other, _)| *other == run)
+    }
+
+    /// Lists the runs of a card of which any attempt is in the ledger.
+    #[must_use]
+    pub fn runs_of(&self, card: CardId) -> BTreeSet<RunId> {
+        let inner = self.shared.lock();
+        let entries = inner.ledger.state().runs().values();
+        let of_card = entries.filter(|entry| entry.row.card == card);
+        of_card.map(|entry| entry.row.run).collect()
     }
 
     /// Returns the latest native session of a run.

@@ -73,10 +73,11 @@ async fn take_up(
 ) -> Result<Live, Trouble> {
     let row = started.row().clone();
     let card = card_of(cx, &started).await?;
-    let harness = match harness_of(cx, &row.agent) {
+    let as_started = AttemptFile::read(&dir).and_then(|file| file.harness());
+    let harness = match as_started.map_or_else(|| harness_of(cx, &row.agent), Ok) {
         Ok(harness) => harness,
         Err(unready) => {
-            // The agent was taken out of the configuration while it ran: its output cannot be read any more.
+            // Nothing says any more how it speaks: its output cannot be read.
             cx.said(&format!(
                 "run {} attempt {}: {}",
                 row.run.short(),

@@ -3,8 +3,10 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
 
 use cs_fence::Attempt;
+use cs_harness::{AgentConfig, CommandMode, Harness, adapter};
 use cs_journal::ClaimedRun;
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,10 @@ pub(crate) struct AttemptFile {
     pub(crate) attempt: Attempt,
     /// What was claimed.
     pub(crate) row: ClaimedRun,
+    /// How the agent that is started here speaks; nothing when it was not configured. What it said is read that way, whatever
+    /// the configuration says later.
+    #[serde(default)]
+    pub(crate) mode: Option<String>,
 }
 
 impl AttemptFile {
@@ -31,6 +37,14 @@ impl AttemptFile {
         file.write_all(&serde_json::to_vec(self)?)?;
         file.sync_all()?;
         fs::File::open(dir.path())?.sync_all()
+    }
+
+    /// The harness that reads what the agent of this execution says.
+    pub(crate) fn harness(&self) -> Option<Arc<dyn Harness>> {
+        let mode: CommandMode = self.mode.as_ref()?.parse().ok()?;
+        let agent = &self.row.agent;
+        let config = AgentConfig::new(agent, vec![agent.clone()], mode).ok()?;
+        Some(adapter(&config))
     }
 
     /// Reads it; nothing when it is not there or torn, since then nothing of the execution was begun.

@@ -103,6 +103,11 @@ async fn begin(cx: &Context, prepared: Prepared, brief: RunBrief) -> Result<Opti
     let file = AttemptFile {
         attempt: prepared.attempt(),
         row: row.clone(),
+        mode: cx
+            .deps
+            .agents
+            .get(&row.agent)
+            .map(|config| config.mode().to_string()),
     };
     let made = ExecutionDir::create(cx.state.execution(prepared.dir()))
         .and_then(|dir| file.write(&dir).map(|()| dir));

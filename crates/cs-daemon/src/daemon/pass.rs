@@ -38,9 +38,14 @@ impl Daemon {
 
     async fn steps(&mut self) -> Result<(), PassTrouble> {
         self.presence.say(&self.cx).await.map_err(PassTrouble::Presence)?;
-        let found = self.reconcile().await?;
+        let resting = self.is_resting();
+        let found = self.reconcile(resting).await?;
         self.close_stopped().await.map_err(PassTrouble::Stops)?;
         self.carry_on(found);
+        if !resting && self.flights.is_empty() && self.landings.is_empty() {
+            // All that there is to carry on was looked for: what made trouble is no more.
+            self.trouble = None;
+        }
         let admission = self.cx.admission(false).await.map_err(PassTrouble::Look)?;
         self.closed = match admission {
             Admission::Open => Vec::new(),
@@ -58,8 +63,8 @@ impl Daemon {
 
     /// Tells the record what it may not know and asks it what we do not know, in the order of RC-1. Gives back what is to be
     /// carried on.
-    async fn reconcile(&mut self) -> Result<Recovered, PassTrouble> {
-        let mut found = if self.is_resting() {
+    async fn reconcile(&mut self, resting: bool) -> Result<Recovered, PassTrouble> {
+        let mut found = if resting {
             Recovered::default()
         } else {
             self.cx.journal.recover()

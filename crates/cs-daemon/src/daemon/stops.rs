@@ -1,10 +1,14 @@
 //! Stops: what a person ended on the record is closed here, and commands that wait for it are answered.
 
-use cs_model::{Ending, RunState};
+use cs_model::{CardId, Ending, RunId, RunState};
 
 use super::{Daemon, Waiter};
 use crate::attempt::{StopLevel, Trouble, Work};
 use crate::control::{Request, Stopped};
+use crate::report::chain;
+
+/// So often an execution is taken up again for a command that waits for its end.
+const STOP_TRIES: usize = 3;
 
 impl Daemon {
     /// Closes what still runs of runs that are over by the record. Only what a person stopped is signalled (PS-19); what
@@ -52,17 +56,31 @@ impl Daemon {
                 self.waiters.push(Waiter {
                     card,
                     executions,
+                    troubles: Vec::new(),
                     reply,
                 });
             }
         }
     }
 
-    /// Answers the commands whose card has nothing in flight any more.
+    /// Notes for those who wait for the end of a card why it was not reached.
+    pub(super) fn note_trouble(&mut self, card: CardId, run: RunId, error: &Trouble) {
+        for waiter in self.waiters.iter_mut().filter(|waiter| waiter.card == card) {
+            waiter
+                .troubles
+                .push(format!("run {}: {}", run.short(), chain(error)));
+        }
+    }
+
+    /// Answers the commands whose card has nothing in flight any more. An execution that could not be closed is still in the
+    /// ledger: it is taken up again, some times, before the command is told that it is left.
     pub(super) fn answer_waiters(&mut self) {
         let waiters = std::mem::take(&mut self.waiters);
         for waiter in waiters {
-            if self.flights.values().any(|flight| flight.card == waiter.card) {
+            let mut open = self.cx.journal.runs_of(waiter.card);
+            open.retain(|run| !self.incomplete.contains_key(run));
+            let in_flight = self.flights.values().any(|flight| flight.card == waiter.card);
+            if in_flight || (!open.is_empty() && waiter.troubles.len() < STOP_TRIES) {
                 self.waiters.push(waiter);
                 continue;
             }
@@ -70,7 +88,10 @@ impl Daemon {
                 .incomplete
                 .values()
                 .filter(|one| one.started.row().card == waiter.card);
-            let left: Vec<String> = rest.flat_map(|one| one.left.iter().cloned()).collect();
+            let mut left: Vec<String> = rest.flat_map(|one| one.left.iter().cloned()).collect();
+            if !open.is_empty() {
+                left.extend(waiter.troubles.last().cloned());
+            }
             let stopped = if left.is_empty() {
                 Stopped::Closed {
                     executions: waiter.executions,
