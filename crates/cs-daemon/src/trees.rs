@@ -138,6 +138,10 @@ impl Context {
         };
         let worktrees = &self.deps.worktrees;
         let Some(tree) = worktrees.find_tree(&found.spec)? else {
+            self.deps.reporter.said(&format!(
+                "card {}: its tree was removed while its agent ran; it is made again from what was saved before",
+                card.id.short()
+            ));
             return Ok(());
         };
         let key = run_key(run, epoch)?;

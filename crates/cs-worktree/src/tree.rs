@@ -3,6 +3,7 @@
 mod intake;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bstr::ByteSlice;
@@ -125,6 +126,7 @@ impl Worktrees {
             });
         }
         let head = intake::accept(&store, &spec.card, &position).await?;
+        clear_remains(&dir)?;
         self.clone_tree(
             &store,
             repository,
@@ -154,7 +156,8 @@ impl Worktrees {
         })
     }
 
-    /// Finds the card's tree without touching anything; `None` when it is not on this machine.
+    /// Finds the card's tree without touching anything; `None` when it is not on this machine, also when somebody removed it
+    /// and left only the file that says whose it was.
     ///
     /// # Errors
     /// [`WorktreeError::NotOurTree`]: something else stands in its place.
@@ -164,12 +167,21 @@ impl Worktrees {
             return Ok(None);
         }
         let foreign = || WorktreeError::NotOurTree { path: dir.clone() };
+        if is_empty(&dir) {
+            return Ok(None);
+        }
         let text = fs::read(dir.join(TREE_FILE)).map_err(|_| foreign())?;
         let file: TreeFile = serde_json::from_slice(&text).map_err(|_| foreign())?;
         let path = dir.join(WORK_DIR);
-        let is_dir = path.symlink_metadata().is_ok_and(|m| m.is_dir());
-        if file.spec != *spec || !is_dir {
+        let found = path.symlink_metadata();
+        let is_gone = found
+            .as_ref()
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        if file.spec != *spec || !(is_gone || found.is_ok_and(|m| m.is_dir())) {
             return Err(foreign());
+        }
+        if is_gone {
+            return Ok(None);
         }
         Ok(Some(Tree {
             spec: file.spec,
@@ -328,6 +340,29 @@ struct NewTree<'a> {
     spec: &'a TreeSpec,
     head: &'a Oid,
     base: &'a Oid,
+}
+
+fn is_empty(dir: &Path) -> bool {
+    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// Removes the file of a tree that is gone, so that a new one can take its place. Anything else stays, and forbids that.
+fn clear_remains(dir: &Path) -> Result<(), WorktreeError> {
+    let file = dir.join(TREE_FILE);
+    match fs::remove_file(&file) {
+        Ok(()) => {
+            tracing::warn!(dir = %dir.display(), "somebody removed the tree of a card; it is made again")
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(WorktreeError::io("remove", &file)(error)),
+    }
+    match fs::remove_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            Err(WorktreeError::NotOurTree { path: dir.to_owned() })
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(WorktreeError::io("remove", dir)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Makes a ref that must not exist, or finds it with the wanted value.

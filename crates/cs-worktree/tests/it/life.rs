@@ -26,6 +26,32 @@ async fn worked_on(bench: &Bench) -> (Tree, Collected) {
 }
 
 #[tokio::test]
+async fn a_tree_that_somebody_removed_is_made_again_from_what_was_collected() {
+    let bench = Bench::new().await;
+    let (tree, _) = worked_on(&bench).await;
+    let place = tree.path.parent().unwrap().to_owned();
+    for remains in ["the file that says whose it was", "an empty directory"] {
+        fs::remove_dir_all(&tree.path).unwrap();
+        if remains == "an empty directory" {
+            fs::remove_file(place.join("tree.json")).unwrap();
+        }
+        assert_eq!(bench.worktrees.find_tree(&tree.spec).unwrap(), None, "{remains}");
+        let again = bench.prepare("c1").await;
+        assert_eq!(again.path, tree.path);
+        let text = fs::read_to_string(again.path.join("src/a.txt")).unwrap();
+        assert_eq!(text, "a changed\n", "{remains}");
+    }
+    fs::remove_dir_all(&tree.path).unwrap();
+    fs::write(place.join("thesis"), "precious").unwrap();
+    let refused = bench.worktrees.prepare_tree(&bench.repository, &tree.spec).await;
+    assert!(
+        matches!(refused, Err(WorktreeError::NotOurTree { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read_to_string(place.join("thesis")).unwrap(), "precious");
+}
+
+#[tokio::test]
 async fn a_tree_starts_at_the_base_without_what_the_user_has_not_committed() {
     let bench = busy_user().await;
     let inside = bench.user.join("src");
