@@ -126,6 +126,37 @@ fn an_agent_that_stops_its_own_shim_is_closed_with_proof() {
 }
 
 #[test]
+fn a_stop_whose_daemon_dies_meanwhile_closes_the_tree_itself() {
+    let desk = Desk::new();
+    let card = hostile(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    all_children_live(&desk);
+    let mut stop = desk.panel(&["stop", &card]).spawn().expect("it starts");
+    desk.until("the card is stopped on the record", || {
+        (desk.card(&card)["card"]["state"] == "stopped").then_some(())
+    });
+    daemon.kill();
+    assert!(stop.wait().expect("it ends").success());
+    stopped(&desk, &card);
+}
+
+#[test]
+fn stops_at_once_without_a_daemon_all_wait_for_the_end() {
+    let desk = Desk::new();
+    let card = hostile(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    all_children_live(&desk);
+    daemon.kill();
+    let stops = [(); 4].map(|()| desk.panel(&["stop", &card]).spawn().expect("it starts"));
+    for mut stop in stops {
+        assert!(stop.wait().expect("it ends").success());
+    }
+    stopped(&desk, &card);
+}
+
+#[test]
 fn an_agent_that_is_not_configured_any_more_is_stopped_all_the_same() {
     let desk = Desk::new();
     let [here, wait] = desk.gate("gate");

@@ -25,7 +25,7 @@ pub enum Stopped {
         /// What is left, for people.
         left: Vec<String>,
     },
-    /// No daemon runs on this state directory.
+    /// No daemon runs on this state directory (any more): it ended before it had an answer.
     NoDaemon,
 }
 
@@ -55,7 +55,7 @@ pub async fn poke(state: &StateDir) {
 /// [`ControlError`] when a daemon is there and does not answer as it should.
 pub async fn stop(state: &StateDir, card: CardId) -> Result<Stopped, ControlError> {
     match ask(state, &Ask::Stop { card }).await? {
-        None => Ok(Stopped::NoDaemon),
+        None | Some(Reply::Leaving) => Ok(Stopped::NoDaemon),
         Some(Reply::Closed { executions }) => Ok(Stopped::Closed { executions }),
         Some(Reply::Incomplete { left }) => Ok(Stopped::Incomplete { left }),
         Some(Reply::Waking) => Err(ControlError::Answer("waking".to_owned())),
@@ -63,28 +63,40 @@ pub async fn stop(state: &StateDir, card: CardId) -> Result<Stopped, ControlErro
     }
 }
 
-/// Sends one request and reads its reply; nothing when no daemon listens.
+/// Sends one request and reads its reply; nothing when no daemon listens, or when it ended before it had answered.
 async fn ask(state: &StateDir, ask: &Ask) -> Result<Option<Reply>, ControlError> {
-    let stream = match cs_supervise::socket::connect(&state.control_socket()).await {
-        Ok(stream) => stream,
+    let answer = match exchange(state, ask).await {
+        Ok(answer) => answer,
         Err(error) if is_nobody(&error) => return Ok(None),
         Err(error) => return Err(ControlError::Io(error)),
     };
-    let (reader, mut writer) = stream.into_split();
-    let mut line = serde_json::to_vec(ask).map_err(|error| ControlError::Io(error.into()))?;
-    line.push(b'\n');
-    writer.write_all(&line).await.map_err(ControlError::Io)?;
-    let mut answer = String::new();
-    let mut reader = BufReader::new(reader.take(LINE_MAX_BYTES));
-    reader.read_line(&mut answer).await.map_err(ControlError::Io)?;
+    if answer.is_empty() {
+        return Ok(None);
+    }
     serde_json::from_str(&answer)
         .map(Some)
         .map_err(|_| ControlError::Answer(answer.trim().to_owned()))
 }
 
+/// Sends a request and reads the line that answers it; an empty one when the daemon ended first.
+async fn exchange(state: &StateDir, ask: &Ask) -> io::Result<String> {
+    let stream = cs_supervise::socket::connect(&state.control_socket()).await?;
+    let (reader, mut writer) = stream.into_split();
+    let mut line = serde_json::to_vec(ask)?;
+    line.push(b'\n');
+    writer.write_all(&line).await?;
+    let mut answer = String::new();
+    let mut reader = BufReader::new(reader.take(LINE_MAX_BYTES));
+    reader.read_line(&mut answer).await?;
+    Ok(answer)
+}
+
 fn is_nobody(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+        io::ErrorKind::NotFound
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe
     )
 }

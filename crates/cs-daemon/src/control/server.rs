@@ -62,9 +62,7 @@ async fn connection(stream: UnixStream, requests: mpsc::Sender<Request>) -> io::
         },
         Ok(Ask::Wake) => match requests.send(Request::Wake).await {
             Ok(()) => Reply::Waking,
-            Err(_) => Reply::Refused {
-                why: "the daemon is leaving".to_owned(),
-            },
+            Err(_) => Reply::Leaving,
         },
         Ok(Ask::Stop { card }) => stop(card, &requests).await,
     };
@@ -83,8 +81,6 @@ async fn stop(card: CardId, requests: &mpsc::Sender<Request>) -> Reply {
     match stopped {
         Some(Stopped::Closed { executions }) => Reply::Closed { executions },
         Some(Stopped::Incomplete { left }) => Reply::Incomplete { left },
-        Some(Stopped::NoDaemon) | None => Reply::Refused {
-            why: "the daemon is leaving".to_owned(),
-        },
+        Some(Stopped::NoDaemon) | None => Reply::Leaving,
     }
 }

@@ -35,6 +35,8 @@ pub(super) enum Reply {
         /// What is left, for people.
         left: Vec<String>,
     },
+    /// The daemon ends and does nothing more; who asks must look for the next one.
+    Leaving,
     /// The request was not understood.
     Refused {
         /// Why.

@@ -1,14 +1,22 @@
 //! `stop`: ends a card's work, and returns when that is proven.
 
+use std::time::Duration;
+
 use clap::Args;
 use cs_daemon::control::{self, ControlError, Stopped};
-use cs_daemon::{Daemon, Mode, StateDir};
+use cs_daemon::{Daemon, Mode, StateDir, StateError, StateLock};
 use cs_model::CardId;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::app::{App, Desk};
 use crate::failure::Failure;
 use crate::{text, wiring};
+
+/// How long a daemon that holds the state directory may take until it listens, or until it has left.
+const HANDOVER_LIMIT: Duration = Duration::from_secs(20);
+/// Between two looks at who is there.
+const HANDOVER_STEP: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
@@ -34,12 +42,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
     let card = desk.ports.reads.find_card(&args.card).await?;
     let person = app.person(&desk.state).await?;
     let was_active = desk.ports.acts.stop_card(card, &person).await?;
-    let mut stopped = control::stop(&desk.state, card)
-        .await
-        .map_err(|error| unproven(error, card))?;
-    if stopped == Stopped::NoDaemon {
-        stopped = close_without_daemon(app, &desk, card).await?;
-    }
+    let stopped = close(app, &desk, card).await?;
     let (executions_closed, left) = match stopped {
         Stopped::Closed { executions } => (executions, not_proven(&desk, card).await?),
         Stopped::Incomplete { left } => (0, left),
@@ -57,6 +60,25 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
             left,
         },
     )
+}
+
+/// Closes what runs of a card: by the daemon that is there, or here. A daemon may come or leave meanwhile, such as that of another
+/// `stop`: then whoever is there next is asked.
+async fn close(app: &App, desk: &Desk, card: CardId) -> Result<Stopped, Failure> {
+    let until = Instant::now() + HANDOVER_LIMIT;
+    loop {
+        let stopped = control::stop(&desk.state, card)
+            .await
+            .map_err(|error| unproven(error, card))?;
+        if stopped != Stopped::NoDaemon {
+            return Ok(stopped);
+        }
+        match desk.state.lock() {
+            Ok(lock) => return close_here(app, desk, lock, card).await,
+            Err(StateError::Busy { .. }) if Instant::now() < until => tokio::time::sleep(HANDOVER_STEP).await,
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Lists the processes of the card that the record still holds: it lets go of one only with the proof of its end.
@@ -103,8 +125,7 @@ fn tell(app: &App, stop: &StopWire) -> Result<(), Failure> {
 
 /// Looks after the processes of a card where no daemon does: a daemon that may start nothing is asked as the real one would
 /// be, and leaves at once. Agents of other cards are picked up and left running.
-async fn close_without_daemon(app: &App, desk: &Desk, card: CardId) -> Result<Stopped, Failure> {
-    let lock = desk.state.lock()?;
+async fn close_here(app: &App, desk: &Desk, lock: StateLock, card: CardId) -> Result<Stopped, Failure> {
     let config = app.config()?;
     let deps = wiring::deps(app, desk, &config, 0).await?;
     let (done, leave) = tokio::sync::oneshot::channel::<()>();
