@@ -82,6 +82,11 @@ pub enum DaemonError {
     /// The state directory cannot be written.
     #[error("the state directory cannot be written")]
     State(#[source] std::io::Error),
+    /// Somebody removed or replaced the state directory.
+    #[error(
+        "the state directory was removed or replaced while this daemon worked there; it ends, start `cs-panel run` again"
+    )]
+    StateGone,
     /// A run failed to be carried on, with `--once`.
     #[error("{0} could not be carried on; see the lines above")]
     Unfinished(String),
@@ -212,6 +217,9 @@ impl Daemon {
         server.spawn(serve(socket, requests));
         tokio::pin!(leave);
         let ended = loop {
+            if !self.lock.is_in_place() {
+                break Err(DaemonError::StateGone);
+            }
             match self.pass().await {
                 // Only a whole pass has seen all that a stop is about.
                 Ok(()) => self.answer_waiters(),

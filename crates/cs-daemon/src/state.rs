@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use cs_model::{CardId, Epoch, RunId};
@@ -91,17 +91,21 @@ impl StateDir {
             what: "cannot lock it",
             source,
         };
-        let file = open_private(&self.root.join("lock")).map_err(unusable)?;
+        let file = open_private(&self.lock_path()).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => Ok(StateLock {
                 state: self.clone(),
-                _file: file,
+                file,
             }),
             Err(TryLockError::WouldBlock) => Err(StateError::Busy {
                 path: self.root.clone(),
             }),
             Err(TryLockError::Error(source)) => Err(unusable(source)),
         }
+    }
+
+    fn lock_path(&self) -> PathBuf {
+        self.root.join("lock")
     }
 
     /// Returns the directory itself, absolute and without links.
@@ -219,7 +223,7 @@ impl StateDir {
 #[derive(Debug)]
 pub struct StateLock {
     state: StateDir,
-    _file: File,
+    file: File,
 }
 
 impl StateLock {
@@ -227,6 +231,18 @@ impl StateLock {
     #[must_use]
     pub fn state(&self) -> &StateDir {
         &self.state
+    }
+
+    /// Says whether the file that is locked is still the one in the state directory. Where it is not, somebody removed or replaced
+    /// the directory: nobody will find there what its daemon does, and another daemon may work there.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        let held = self.file.metadata();
+        match held.and_then(|held| Ok((held, fs::metadata(self.state.lock_path())?))) {
+            Ok((held, there)) => (held.dev(), held.ino()) == (there.dev(), there.ino()),
+            // What cannot be looked at now is no proof.
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 }
 
@@ -259,6 +275,20 @@ mod tests {
         assert!(matches!(state.lock(), Err(StateError::Busy { .. })));
         drop(lock);
         assert!(state.lock().is_ok());
+    }
+
+    #[test]
+    fn a_lock_tells_when_its_state_directory_was_removed_or_replaced() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let path = temp.path().join("state");
+        let lock = StateDir::open(&path).and_then(|state| state.lock());
+        let lock = lock.expect("nobody has it");
+        assert!(lock.is_in_place());
+        fs::remove_dir_all(&path).expect("removed");
+        assert!(!lock.is_in_place());
+        let other = StateDir::open(&path).and_then(|state| state.lock());
+        assert!(other.expect("nobody has the new one").is_in_place());
+        assert!(!lock.is_in_place());
     }
 
     #[test]
