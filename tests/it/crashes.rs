@@ -168,6 +168,34 @@ fn a_lost_ledger_is_made_up_for_from_what_runs() {
 }
 
 #[test]
+fn a_ledger_that_lost_its_end_starts_no_agent_twice() {
+    for kept in [0, 25, 50, 75, 95] {
+        let desk = Desk::new();
+        let [here, wait] = desk.gate("gate");
+        desk.script(
+            &json!([{"when": "first", "steps": [desk.count("starts"), here, wait, {"final": "Done."}]}]),
+        );
+        let card = desk.send("Wait for me");
+        let daemon = desk.daemon();
+        desk.until_there(&desk.path("outside/gate"));
+        daemon.kill();
+        let ledger = fs::File::options().write(true).open(desk.state().join("ledger"));
+        let ledger = ledger.expect("there is one");
+        let length = ledger.metadata().expect("readable").len();
+        ledger.set_len(length * kept / 100).expect("cut");
+        desk.open_gate("gate");
+        desk.no_process_is_left();
+        desk.run_once();
+        assert_eq!(desk.lines("starts"), 1, "{kept} % of the ledger kept");
+        assert_eq!(
+            desk.said_by(&card, "agent"),
+            ["Done."],
+            "{kept} % of the ledger kept"
+        );
+    }
+}
+
+#[test]
 fn an_agent_is_read_as_it_was_started_whatever_the_configuration_says_later() {
     let desk = Desk::new();
     let [here, wait] = desk.gate("gate");

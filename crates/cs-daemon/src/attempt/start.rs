@@ -7,7 +7,10 @@ use cs_fence::{Attempt, Fenced, ProcessFact};
 use cs_journal::{Claimed, ClaimedRun, Prepared, Registered, Started, Woke};
 use cs_model::{FailureClass, RunState};
 use cs_record::RunBrief;
-use cs_supervise::{Closed, ExecutionDir, GoError, Held, ProcessIdentity, Running, Verdict, hold, survey};
+use cs_supervise::{
+    AgentExit, Closed, ExecutionDir, GoError, Held, ProcessIdentity, Running, StopRequest, Verdict, hold,
+    survey,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Trouble;
@@ -41,15 +44,24 @@ pub(super) async fn start(cx: &Context, claimed: Claimed) -> Result<Option<Live>
         claimed.void()?;
         return Ok(None);
     };
+    let (run, epoch) = (claimed.row().run, claimed.row().epoch);
+    if let Some(last) = cx.state.executions_of(run, epoch).map_err(unlisted)?.last() {
+        // Preparing comes before the directory: the ledger has lost that it was prepared.
+        return start_again(cx, claimed.prepare(last)?).await;
+    }
     let name = new_name(cx, claimed.row())?;
     let prepared = claimed.prepare(&name)?;
     begin(cx, prepared, brief).await
 }
 
-/// Starts an attempt whose preparation died: what it may have spawned was never registered, so nothing of it had a prompt.
+/// Starts an attempt whose preparation died: what it may have spawned was never registered, so nothing of it had a prompt. A
+/// ledger that was damaged may have lost that; then the execution is taken up, never started twice.
 pub(super) async fn start_again(cx: &Context, prepared: Prepared) -> Result<Option<Live>, Trouble> {
     let dir = ExecutionDir::at(cx.state.execution(prepared.dir()));
-    close_unregistered(&dir).await?;
+    if was_started(&dir).await? {
+        tracing::error!(dir = %dir.path().display(), "the ledger does not know of an agent that was started");
+        return super::adopt::registered(cx, prepared.registered("null")?).await;
+    }
     let Some(brief) = brief(cx, &prepared.attempt()).await? else {
         prepared.void()?;
         return Ok(None);
@@ -59,24 +71,20 @@ pub(super) async fn start_again(cx: &Context, prepared: Prepared) -> Result<Opti
     begin(cx, prepared, brief).await
 }
 
-/// Makes sure that nothing of an execution that was never registered is left.
-async fn close_unregistered(dir: &ExecutionDir) -> Result<(), Trouble> {
-    match survey(dir, SURVEY_BUDGET).await? {
-        Verdict::Waiting(waiting) => {
-            waiting.stopper().stop(cs_supervise::StopRequest::FORCE).await?;
-        }
-        Verdict::ShimHung(hung) => {
-            hung.end().await?;
-        }
-        Verdict::NeverStarted(_)
-        | Verdict::Adopted(_)
-        | Verdict::ForeignShim
-        | Verdict::Finished(_)
-        | Verdict::ShimDiedClosing(_)
-        | Verdict::ShimLost(_)
-        | Verdict::HostRebooted(_) => {}
-    }
-    Ok(())
+/// Makes sure that nothing is left of an execution that was never registered. Says whether its agent was started all the same:
+/// then the ledger has lost what it knew.
+async fn was_started(dir: &ExecutionDir) -> Result<bool, Trouble> {
+    let closed = match survey(dir, SURVEY_BUDGET).await? {
+        Verdict::Adopted(_) => return Ok(true),
+        Verdict::NeverStarted(_) | Verdict::ForeignShim => return Ok(false),
+        Verdict::Waiting(waiting) => waiting.stopper().stop(StopRequest::FORCE).await?,
+        Verdict::ShimHung(hung) => hung.end().await?,
+        Verdict::Finished(closed)
+        | Verdict::ShimDiedClosing(closed)
+        | Verdict::ShimLost(closed)
+        | Verdict::HostRebooted(closed) => closed,
+    };
+    Ok(closed.exit != AgentExit::NeverStarted)
 }
 
 async fn brief(cx: &Context, attempt: &Attempt) -> Result<Option<RunBrief>, Trouble> {
@@ -91,10 +99,14 @@ async fn brief(cx: &Context, attempt: &Attempt) -> Result<Option<RunBrief>, Trou
 
 fn new_name(cx: &Context, row: &ClaimedRun) -> Result<String, Trouble> {
     let named = cx.state.new_execution_name(row.run, row.epoch);
-    named.map_err(|source| Trouble::Local {
+    named.map_err(unlisted)
+}
+
+fn unlisted(source: std::io::Error) -> Trouble {
+    Trouble::Local {
         what: "the directory of executions cannot be read",
         source,
-    })
+    }
 }
 
 async fn begin(cx: &Context, prepared: Prepared, brief: RunBrief) -> Result<Option<Live>, Trouble> {
@@ -256,7 +268,7 @@ async fn ended_at_once(
     ready: Ready,
     brief: RunBrief,
 ) -> Result<Option<Live>, Trouble> {
-    if closed.exit == cs_supervise::AgentExit::NeverStarted {
+    if closed.exit == AgentExit::NeverStarted {
         report_interrupted(cx, registered.interrupted()?).await?;
         return Ok(None);
     }

@@ -82,10 +82,13 @@ impl Daemon {
 
     /// Takes into a new ledger what the record holds for running here (RC-4). The token of an attempt is beside its
     /// execution; a run without one never got that far, and only its person can say that nothing of it runs.
-    pub(super) async fn import(&mut self) -> Result<(), Trouble> {
+    ///
+    /// Says whether it took in anything.
+    pub(super) async fn import(&mut self) -> Result<bool, Trouble> {
         if !self.cx.journal.import_needed() {
-            return Ok(());
+            return Ok(false);
         }
+        let mut any = false;
         for held in self
             .cx
             .deps
@@ -115,10 +118,10 @@ impl Daemon {
             if let Some(claimed) = self.cx.journal.import(&file.row, &file.attempt)? {
                 // What the shim says decides: it is adopted when it runs, and given back when it never did.
                 drop(claimed.prepare(name)?.registered("null")?);
+                any = true;
             }
         }
         self.cx.journal.import_complete()?;
-        self.cx.wake.notify_one();
-        Ok(())
+        Ok(any)
     }
 }

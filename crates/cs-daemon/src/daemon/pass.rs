@@ -91,7 +91,9 @@ impl Daemon {
             found.claimed.extend(taken.claimed);
             found.landings_claimed.extend(taken.landings_claimed);
         }
-        self.import().await.map_err(PassTrouble::Reconcile)?;
+        if self.import().await.map_err(PassTrouble::Reconcile)? {
+            found.registered.extend(self.cx.journal.recover().registered);
+        }
         for receipt in receipts {
             tell(&self.cx, ToTell::Interrupted(receipt))
                 .await
