@@ -1,6 +1,7 @@
 //! A card's tree: a clone with its own `.git`, made whole or not at all, found again by its identity file.
 
 mod intake;
+mod restore;
 
 use std::fs;
 use std::io;
@@ -116,6 +117,8 @@ impl Worktrees {
         let dir = self.tree_dir(spec);
         self.sweep_halves(spec);
         if let Some(found) = self.find_tree(spec)? {
+            self.restore_git_dir(&store, repository, &found, &position.head)
+                .await?;
             let person = intake::take_in(&store, &found, &position).await?;
             let head = store.card_head(&spec.card).await?;
             return Ok(Prepared {
@@ -269,25 +272,16 @@ impl Worktrees {
         dir: &Path,
         new: NewTree<'_>,
     ) -> Result<(), WorktreeError> {
-        let parent = self.root().join("cards").join(new.spec.card.as_str());
-        fs::create_dir_all(&parent).map_err(WorktreeError::io("make", &parent))?;
-        let half = tempfile::Builder::new()
-            .prefix(&Self::half_prefix(new.spec))
-            .tempdir_in(&parent)
-            .map_err(WorktreeError::io("make a directory in", &parent))?;
+        let half = self.bare_clone(store, repository, &new).await?;
         let work = half.path().join(WORK_DIR);
-        self.run_clone(store, &work).await?;
-        self.set_up_clone(repository, &work).await?;
         let git_dir = work.join(".git");
-        let on_tree = |op| {
-            let call = Call::new(World::Ours, op).git_dir(&git_dir).work_tree(&work);
-            call.setting("transfer.fsckObjects=false").limit(COPY_LIMIT)
-        };
-        let fetch =
-            on_tree("fetch").args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin"]);
-        self.git().ok(fetch.arg(store::head_ref(&new.spec.card))).await?;
-        let switch =
-            on_tree("switch").args(["switch", "--quiet", "--no-track", "-c", new.spec.branch.as_str()]);
+        let switch = on_clone("switch", &git_dir).work_tree(&work).args([
+            "switch",
+            "--quiet",
+            "--no-track",
+            "-c",
+            new.spec.branch.as_str(),
+        ]);
         self.git().ok(switch.arg(new.head.as_str()).cwd(&work)).await?;
         let file = TreeFile {
             version: 1,
@@ -299,6 +293,29 @@ impl Worktrees {
         // The directory has its final name: there is nothing left to clean up.
         drop(half.keep());
         Ok(())
+    }
+
+    /// Clones the store into a directory beside the tree's place: a git directory that knows the card's head, and no files.
+    async fn bare_clone(
+        &self,
+        store: &Store,
+        repository: &Repository,
+        new: &NewTree<'_>,
+    ) -> Result<tempfile::TempDir, WorktreeError> {
+        let parent = self.root().join("cards").join(new.spec.card.as_str());
+        fs::create_dir_all(&parent).map_err(WorktreeError::io("make", &parent))?;
+        let half = tempfile::Builder::new()
+            .prefix(&Self::half_prefix(new.spec))
+            .tempdir_in(&parent)
+            .map_err(WorktreeError::io("make a directory in", &parent))?;
+        let work = half.path().join(WORK_DIR);
+        self.run_clone(store, &work).await?;
+        self.set_up_clone(repository, &work).await?;
+        let git_dir = work.join(".git");
+        let fetch = on_clone("fetch", &git_dir).work_tree(&work);
+        let fetch = fetch.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin"]);
+        self.git().ok(fetch.arg(store::head_ref(&new.spec.card))).await?;
+        Ok(half)
     }
 
     /// Packs are hardlinked where the file system allows it. `--local` is not said: it would forbid the copy elsewhere.
@@ -334,6 +351,13 @@ impl Worktrees {
         }
         Ok(())
     }
+}
+
+/// A call on a clone that nobody but us has written.
+fn on_clone(op: &'static str, git_dir: &Path) -> Call {
+    let call = Call::new(World::Ours, op).git_dir(git_dir);
+    // What the user has in their history is not ours to find fault with.
+    call.setting("transfer.fsckObjects=false").limit(COPY_LIMIT)
 }
 
 struct NewTree<'a> {

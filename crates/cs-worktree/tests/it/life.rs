@@ -26,6 +26,35 @@ async fn worked_on(bench: &Bench) -> (Tree, Collected) {
 }
 
 #[tokio::test]
+async fn a_git_directory_that_an_agent_removed_is_made_anew_around_its_files() {
+    let bench = Bench::new().await;
+    let (tree, collected) = worked_on(&bench).await;
+    fs::remove_dir_all(tree.path.join(".git")).unwrap();
+    fs::write(tree.path.join("src/a.txt"), "a changed again\n").unwrap();
+    let again = bench.prepare("c1").await;
+    assert_eq!(again.path, tree.path);
+    assert_eq!(
+        fs::read_to_string(tree.path.join("src/a.txt")).unwrap(),
+        "a changed again\n"
+    );
+    let status = bench.worktrees.status(&tree).await.unwrap();
+    let changed: Vec<_> = status
+        .entries
+        .iter()
+        .map(|entry| entry.path.to_string())
+        .collect();
+    assert_eq!(changed, ["left over", "src/a.txt"], "{status:?}");
+    assert_eq!(status.special, [], "nothing is amiss any more");
+    bench.agent_commits(&tree, "src/b.txt", "b\n").await;
+    let collected_again = bench.collect(&tree, "r2").await;
+    assert!(!collected_again.history_rewritten, "{collected_again:?}");
+    assert_ne!(
+        collected_again.tip, collected.tip,
+        "its new commit is on top of the old ones"
+    );
+}
+
+#[tokio::test]
 async fn a_tree_that_somebody_removed_is_made_again_from_what_was_collected() {
     let bench = Bench::new().await;
     let (tree, _) = worked_on(&bench).await;
