@@ -267,3 +267,43 @@ fn the_demo_lands_and_leaves_no_process() {
     assert!(told.contains("log --oneline"), "{told}");
     desk.no_process_is_left();
 }
+
+#[test]
+fn a_landing_without_a_checkout_is_refused_and_can_be_accepted_again() {
+    let desk = Desk::new();
+    desk.script(&json!([{"when": "first", "steps": [
+        {"write_file": {"path": "a.txt", "text": "a\n"}}, {"commit": "Add a"},
+        {"offer_landing": {"summary": "a"}}, {"final": "Done."}]}]));
+    let card = desk.send("Add a");
+    desk.run_once();
+    desk.ok(&["land", &card]);
+    fs::rename(desk.path("repo"), desk.path("away")).expect("moved");
+    let mut run = desk.panel(&["run", "--once"]);
+    let run = run.current_dir(desk.path("home")).output().expect("it runs");
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    fs::rename(desk.path("away"), desk.path("repo")).expect("moved back");
+    let detail = desk.card(&card);
+    assert_eq!(detail["landings"][0]["state"], "refused", "{detail}");
+    let said = desk.said_by(&card, "system");
+    assert!(said[0].contains("not inside a git repository"), "{said:?}");
+    assert!(
+        !said[0].contains(desk.path("repo").to_str().expect("text")),
+        "{said:?}"
+    );
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+}
+
+#[test]
+fn an_agent_that_stays_after_its_answer_is_closed_and_the_answer_kept() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "first", "steps": [{"final": "Done."}, here, wait, {"exit": 3}]}]));
+    let card = desk.send("Answer and stay");
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."], "{detail}");
+    assert_eq!(detail["card"]["tries"], 0, "{detail}");
+    desk.no_process_is_left();
+}

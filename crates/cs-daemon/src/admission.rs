@@ -11,8 +11,6 @@ pub struct AdmissionFacts {
     pub free_bytes: Option<u64>,
     /// Below this many free bytes no new work starts.
     pub min_free_bytes: u64,
-    /// Whether the daemon is leaving.
-    pub leaving: bool,
 }
 
 /// Whether new work may start, and if not, all reasons.
@@ -44,8 +42,6 @@ pub enum ClosedBecause {
         /// What is needed, in bytes.
         min_free_bytes: u64,
     },
-    /// The daemon is leaving.
-    Leaving,
 }
 
 impl std::fmt::Display for ClosedBecause {
@@ -70,7 +66,6 @@ impl std::fmt::Display for ClosedBecause {
                     "only {free} MiB are free in the state directory, {need} MiB are needed; make room"
                 )
             }
-            Self::Leaving => f.write_str("the daemon is leaving"),
         }
     }
 }
@@ -86,9 +81,6 @@ pub fn admission(facts: &AdmissionFacts) -> Admission {
             free_bytes,
             min_free_bytes: facts.min_free_bytes,
         });
-    }
-    if facts.leaving {
-        reasons.push(ClosedBecause::Leaving);
     }
     if reasons.is_empty() {
         Admission::Open
@@ -144,13 +136,12 @@ mod tests {
             pauses: vec![pause(PauseScope::Everything)],
             free_bytes: Some(1 << 20),
             min_free_bytes: 64 << 20,
-            leaving: true,
         };
         let Admission::Closed(reasons) = admission(&facts) else {
             panic!("closed")
         };
         let text: Vec<_> = reasons.iter().map(ToString::to_string).collect();
-        assert_eq!(text.len(), 3);
+        assert_eq!(text.len(), 2);
         assert!(text[0].contains("Ada") && text[0].contains("upgrade"), "{text:?}");
         assert!(
             text[1].contains("1 MiB") && text[1].contains("64 MiB"),

@@ -6,6 +6,7 @@ mod identity;
 mod ready;
 mod settle;
 mod start;
+mod stop;
 
 use std::sync::Arc;
 
@@ -15,24 +16,13 @@ use cs_journal::{
 };
 use cs_record::{RecordError, StoppedRun};
 use cs_settle::SettleError;
-use tokio::sync::watch;
 
 pub(crate) use follow::LostSight;
 pub(crate) use identity::AttemptFile;
 pub(crate) use settle::{close_acknowledged, report_failed, report_interrupted, settle};
+pub(crate) use stop::{StopLevel, StopSwitch};
 
 use crate::context::Context;
-
-/// How urgently an attempt is to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum StopLevel {
-    /// It goes on.
-    No,
-    /// By the ladder.
-    Ladder,
-    /// At once.
-    Force,
-}
 
 /// What is to be carried on, in the stage in which it was found.
 #[derive(Debug)]
@@ -91,8 +81,18 @@ impl<S: std::fmt::Debug> From<NotDurable<S>> for Trouble {
 pub(crate) struct Incomplete {
     /// Keeps the attempt from being found again.
     pub(crate) started: Started,
-    /// What is left, for people.
+    /// What is left, for people; empty when it could not even be listed.
     pub(crate) left: Vec<String>,
+}
+
+impl Incomplete {
+    /// Names what is left, or at least the run that left it.
+    pub(crate) fn names(&self) -> Vec<String> {
+        if self.left.is_empty() {
+            return vec![format!("run {}", self.started.row().run.short())];
+        }
+        self.left.clone()
+    }
 }
 
 /// How the carrying of an attempt ended.
@@ -105,16 +105,12 @@ pub(crate) enum Carried {
 }
 
 /// Carries an attempt to its end.
-pub(crate) async fn carry(
-    cx: Arc<Context>,
-    work: Work,
-    stop: watch::Receiver<StopLevel>,
-) -> Result<Carried, Trouble> {
+pub(crate) async fn carry(cx: Arc<Context>, work: Work, stop: StopSwitch) -> Result<Carried, Trouble> {
     let live = match work {
-        Work::Claimed(claimed) => start::start(&cx, claimed).await?,
-        Work::Prepared(prepared) => start::start_again(&cx, prepared).await?,
-        Work::Registered(registered) => adopt::registered(&cx, registered).await?,
-        Work::Started(started) => adopt::started(&cx, started).await?,
+        Work::Claimed(claimed) => start::start(&cx, claimed, &stop).await?,
+        Work::Prepared(prepared) => start::start_again(&cx, prepared, &stop).await?,
+        Work::Registered(registered) => adopt::registered(&cx, registered, &stop).await?,
+        Work::Started(started) => adopt::started(&cx, started, &stop).await?,
         Work::Leftover(run) => {
             adopt::leftover(&cx, &run).await?;
             None
@@ -122,7 +118,7 @@ pub(crate) async fn carry(
     };
     match live {
         None => Ok(Carried::Over),
-        Some(live) => settle::to_the_end(&cx, live, stop).await,
+        Some(live) => settle::to_the_end(&cx, live, &stop).await,
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Context {
 
 impl Context {
     /// Asks whether new work may start now.
-    pub(crate) async fn admission(&self, leaving: bool) -> Result<Admission, RecordError> {
+    pub(crate) async fn admission(&self) -> Result<Admission, RecordError> {
         let pauses = self.deps.record.machines.pauses(self.deps.machine.id).await?;
         let free_bytes = match rustix::fs::statvfs(self.state.root()) {
             Ok(disk) => Some(disk.f_bavail.saturating_mul(disk.f_frsize)),
@@ -36,7 +36,6 @@ impl Context {
             pauses,
             free_bytes,
             min_free_bytes,
-            leaving,
         }))
     }
 

@@ -5,16 +5,17 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cs_fence::Attempt;
 use cs_journal::{Deps as JournalDeps, Journal, LedgerError, LedgerOpened};
 use cs_model::{CardId, Epoch, LandingId, RunId, Time};
 use cs_supervise::BootId;
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 
 use crate::admission::ClosedBecause;
-use crate::attempt::{Carried, Incomplete, StopLevel, Trouble, Work, carry};
+use crate::attempt::{Carried, Incomplete, StopLevel, StopSwitch, Trouble, Work, carry};
 use crate::context::Context;
-use crate::control::{Stopped, serve};
+use crate::control::{Request, Stopped, serve};
 use crate::deps::Deps;
 use crate::landing::{LandingTrouble, LandingWork, land};
 use crate::presence::Presence;
@@ -24,7 +25,10 @@ use crate::state::StateLock;
 mod claims;
 mod pass;
 mod stops;
+mod strain;
 mod sweep;
+
+use self::strain::Strain;
 
 /// How long the daemon works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +100,7 @@ pub enum DaemonError {
 #[derive(Debug)]
 struct Flight {
     card: CardId,
-    stop: watch::Sender<StopLevel>,
+    stop: StopSwitch,
     task: Id,
 }
 
@@ -107,10 +111,11 @@ enum Back {
     Landing(LandingId, Result<(), LandingTrouble>),
 }
 
-/// A command that waits for the end of a card's executions.
+/// A command that waits for the end of what ran of a card when it asked.
 #[derive(Debug)]
 struct Waiter {
     card: CardId,
+    attempts: Vec<Attempt>,
     executions: u32,
     /// Why its executions could not be closed, each time that was tried since.
     troubles: Vec<String>,
@@ -134,22 +139,8 @@ pub struct Daemon {
     sweep_due: bool,
     next_due: Option<Time>,
     closed: Vec<ClosedBecause>,
-    /// What could not be carried on, how often in a row, and until when it is left in peace.
-    trouble: Option<Strain>,
+    strain: Strain,
 }
-
-/// Trouble with carrying something on.
-#[derive(Debug)]
-struct Strain {
-    what: String,
-    in_row: u32,
-    until: tokio::time::Instant,
-}
-
-/// After trouble with an attempt or a landing nothing is taken up again before this is over.
-const TROUBLE_PAUSE: Duration = Duration::from_secs(1);
-/// With [`Mode::Once`] so much trouble in a row ends the daemon.
-const TROUBLE_MAX: u32 = 5;
 
 impl Daemon {
     /// Opens the ledger of a state directory whose lock is held. Nothing is started yet.
@@ -197,7 +188,7 @@ impl Daemon {
             sweep_due: true,
             next_due: None,
             closed: Vec::new(),
-            trouble: None,
+            strain: Strain::default(),
         })
     }
 
@@ -215,36 +206,46 @@ impl Daemon {
             .map_err(DaemonError::Control)?;
         let mut server = JoinSet::new();
         server.spawn(serve(socket, requests));
+        let ended = self.passes(mode, leave, &mut inbox).await;
+        self.presence.end(&self.cx).await;
+        // Nobody may be in the middle of a write to the ledger when the lock of the directory goes.
+        server.shutdown().await;
+        self.tasks.shutdown().await;
+        ended
+    }
+
+    async fn passes(
+        &mut self,
+        mode: Mode,
+        leave: impl Future<Output = ()> + Send,
+        inbox: &mut mpsc::Receiver<Request>,
+    ) -> Result<Ended, DaemonError> {
         tokio::pin!(leave);
-        let ended = loop {
+        loop {
             if !self.lock.is_in_place() {
-                break Err(DaemonError::StateGone);
+                return Err(DaemonError::StateGone);
             }
             match self.pass().await {
                 // Only a whole pass has seen all that a stop is about.
                 Ok(()) => self.answer_waiters(),
-                Err(error) if mode == Mode::Once => break Err(error),
+                Err(error) if mode == Mode::Once => return Err(error),
                 Err(error) => self.cx.said(&format!("poll_failed: {}", chain(&error))),
             }
-            if mode == Mode::Once {
-                match self.at_rest().await {
-                    Ok(None) => {}
-                    Ok(Some(ended)) => break Ok(ended),
-                    Err(error) => break Err(error),
-                }
+            if mode == Mode::Once
+                && let Some(ended) = self.at_rest().await?
+            {
+                return Ok(ended);
             }
             let pause = self.pause();
             tokio::select! {
                 biased;
-                () = &mut leave => break Ok(self.detached()),
+                () = &mut leave => return Ok(self.detached()),
                 Some(request) = inbox.recv() => self.take_request(request),
                 Some(back) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => self.take_back(back),
                 () = self.cx.wake.notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }
-        };
-        self.presence.end(&self.cx).await;
-        ended
+        }
     }
 
     /// How long nothing need be looked at when nothing happens.
@@ -253,26 +254,19 @@ impl Daemon {
         if let Some(due) = self.next_due {
             pause = pause.min(due.since(self.cx.deps.clock.now()).max(Duration::from_millis(10)));
         }
-        if let Some(trouble) = self.trouble.as_ref().filter(|_| self.is_resting()) {
-            pause = pause.min(trouble.until.duration_since(tokio::time::Instant::now()));
-        }
-        pause
-    }
-
-    /// Says whether what could not be carried on is to be left in peace.
-    fn is_resting(&self) -> bool {
-        self.trouble
-            .as_ref()
-            .is_some_and(|trouble| trouble.until > tokio::time::Instant::now())
+        self.strain.rest().map_or(pause, |rest| pause.min(rest))
     }
 
     /// Carries work on in a task of its own. The attempt is in the map before this returns (CJ-23).
     fn launch(&mut self, run: RunId, card: CardId, work: Work) {
-        let (stop, stopped) = watch::channel(StopLevel::No);
-        let cx = Arc::clone(&self.cx);
+        let stop = StopSwitch::new();
+        if self.is_awaited(&work) {
+            stop.raise(StopLevel::Ladder);
+        }
+        let (cx, asked) = (Arc::clone(&self.cx), stop.clone());
         let handle = self
             .tasks
-            .spawn(async move { Back::Run(run, carry(cx, work, stopped).await) });
+            .spawn(async move { Back::Run(run, carry(cx, work, asked).await) });
         self.flights.insert(
             run,
             Flight {
@@ -297,37 +291,44 @@ impl Daemon {
             Ok((_, Back::Run(run, result))) => {
                 let flight = self.flights.remove(&run);
                 match result {
-                    Ok(Carried::Over) => self.trouble = None,
+                    Ok(Carried::Over) => self.strain.is_over(),
                     Ok(Carried::Incomplete(incomplete)) => {
-                        self.trouble = None;
+                        self.strain.is_over();
                         self.incomplete.insert(run, incomplete);
                     }
-                    Err(error) => {
-                        // What the ledger does not know is found anew by the next look at the record.
-                        self.left_alone.retain(|(other, _)| *other != run);
-                        if let Some(flight) = &flight {
-                            self.note_trouble(flight.card, run, &error);
-                        }
-                        let card = flight
-                            .map_or_else(String::new, |flight| format!(" of card {}", flight.card.short()));
-                        self.troubled(format!("run {}{card}", run.short()), &error);
-                    }
+                    Err(error) => self.run_troubled(run, flight.map(|flight| flight.card), &error),
                 }
             }
             Ok((_, Back::Landing(landing, result))) => {
                 self.landings.remove(&landing);
                 self.sweep_due = true;
                 match result {
-                    Ok(()) => self.trouble = None,
+                    Ok(()) => self.strain.is_over(),
                     Err(error) => self.troubled(format!("landing {}", landing.short()), &error),
                 }
             }
             Err(error) => {
                 let task = error.id();
-                self.flights.retain(|_, flight| flight.task != task);
                 self.landings.retain(|_, landing| *landing != task);
-                self.troubled("a task".to_owned(), &error);
+                let flight = self.flights.iter().find(|(_, flight)| flight.task == task);
+                match flight.map(|(run, flight)| (*run, flight.card)) {
+                    Some((run, card)) => {
+                        self.flights.remove(&run);
+                        self.run_troubled(run, Some(card), &error);
+                    }
+                    None => self.troubled("a task".to_owned(), &error),
+                }
             }
+        }
+    }
+
+    fn run_troubled(&mut self, run: RunId, card: Option<CardId>, error: &(dyn std::error::Error + 'static)) {
+        // Should it have been a leftover, it is looked at again.
+        self.left_alone.retain(|(known, _)| *known != run);
+        let of = card.map_or_else(String::new, |card| format!(" of card {}", card.short()));
+        self.troubled(format!("run {}{of}", run.short()), error);
+        if let Some(card) = card {
+            self.note_trouble(card, format!("run {}: {}", run.short(), chain(error)));
         }
     }
 
@@ -337,12 +338,7 @@ impl Daemon {
             "{what} could not be carried on now, it is tried again: {}",
             chain(error)
         ));
-        let in_row = self.trouble.as_ref().map_or(1, |trouble| trouble.in_row + 1);
-        self.trouble = Some(Strain {
-            what,
-            in_row,
-            until: tokio::time::Instant::now() + TROUBLE_PAUSE,
-        });
+        self.strain.add(what);
     }
 
     /// Says whether nothing is left to do.
@@ -350,12 +346,11 @@ impl Daemon {
         if !self.flights.is_empty() || !self.landings.is_empty() {
             return Ok(None);
         }
-        match &self.trouble {
-            Some(trouble) if trouble.in_row >= TROUBLE_MAX => {
-                return Err(DaemonError::Unfinished(trouble.what.clone()));
-            }
-            Some(_) => return Ok(None),
-            None => {}
+        if let Some(what) = self.strain.too_much() {
+            return Err(DaemonError::Unfinished(what.to_owned()));
+        }
+        if self.strain.is_on() {
+            return Ok(None);
         }
         if let Some((run, _)) = self.incomplete.first_key_value() {
             return Err(DaemonError::Unfinished(format!("run {}", run.short())));
@@ -376,9 +371,11 @@ impl Daemon {
     }
 
     fn detached(&self) -> Ended {
+        // Of what is only being prepared nothing runs on.
         let going_on = self
             .flights
             .iter()
+            .filter(|(run, _)| !self.cx.journal.is_starting(**run))
             .map(|(run, flight)| GoingOn {
                 run: *run,
                 card: flight.card,

@@ -61,8 +61,8 @@ pub trait Reporter: fmt::Debug + Send + Sync {
 pub struct Settings {
     /// How many runs at most are live at once on this machine.
     pub slots: u32,
-    /// How long an agent may stay after it has asked or offered, before its tree is closed and the question kept.
-    pub grace_after_ask: Duration,
+    /// How long an agent may stay after it has asked, offered or answered, before its tree is closed and its word kept.
+    pub grace_when_done: Duration,
     /// How long each step of a stop may take before the next one.
     pub stop_grace: Duration,
     /// How often the record is looked at when nothing wakes the daemon.
@@ -75,7 +75,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             slots: 2,
-            grace_after_ask: Duration::from_secs(5),
+            grace_when_done: Duration::from_secs(5),
             stop_grace: Duration::from_secs(5),
             fallback_interval: Duration::from_secs(2),
             min_free_bytes: 64 * 1024 * 1024,

@@ -9,7 +9,7 @@ use cs_fence::LandingAttempt;
 use cs_journal::{LandingClaimed, LandingDone, LandingWorking, NotDurable};
 use cs_record::{FencedLanding, LandingResult};
 use cs_worktree::{
-    Identity, LandingPlan, LandingSpec, Move, MoveOutcome, MoveRecovery, Refusal, RepoPath, Tree,
+    ErrorClass, Identity, LandingPlan, LandingSpec, Move, MoveOutcome, MoveRecovery, Refusal, RepoPath, Tree,
     WorktreeError,
 };
 use serde::{Deserialize, Serialize};
@@ -232,10 +232,11 @@ async fn execute(
     Ok(working.result(&serde_json::to_string(&ResultRow::Refused { report })?)?)
 }
 
-/// Says what a landing comes to on the base as it is now. What only a person can put right refuses it: nothing was moved yet.
+/// Says what a landing comes to on the base as it is now. What only a person can put right refuses it: nothing was moved yet,
+/// repeating it would help nobody, and as long as it is under way no other landing of the codebase begins.
 async fn plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
     match try_plan(cx, attempt).await {
-        Err(LandingTrouble::Tree(error)) if !error.is_transient() => {
+        Err(LandingTrouble::Tree(error)) if error.class() != ErrorClass::Transient => {
             tracing::warn!(landing = %attempt.landing, error = &error as &dyn std::error::Error, "not landed");
             let report = format!(
                 "Not landed: {}. Put that right, then accept it again.",

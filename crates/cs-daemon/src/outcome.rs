@@ -6,7 +6,7 @@ use cs_fence::ProcessFact;
 use cs_harness::{Outcome, ProcessEnd, Seen, TaskEnd, UsageTotals};
 use cs_model::{AskId, FailureClass};
 use cs_settle::{Answer, GiveUp, NewAsk, Offer, Usage};
-use cs_supervise::AgentExit;
+use cs_supervise::{AgentExit, Closed};
 use serde::{Deserialize, Serialize};
 
 /// The outcome of an attempt, as the ledger keeps it.
@@ -183,9 +183,13 @@ fn spoken(text: &str) -> Option<String> {
     (!text.trim().is_empty()).then(|| text.to_owned())
 }
 
-/// Says how the agent's process ended in the words of the harness.
-pub(crate) fn process_end(exit: &AgentExit) -> ProcessEnd {
-    match exit {
+/// What SIGINT is called by its number; the first thing that a stop sends.
+const INTERRUPT: i32 = 2;
+
+/// Says how the agent's process ended in the words of the harness. How it took our request to end says nothing of its task.
+pub(crate) fn process_end(closed: &Closed) -> ProcessEnd {
+    match &closed.exit {
+        AgentExit::Exited(_) if closed.stopped_by_us => ProcessEnd::Signalled(INTERRUPT),
         AgentExit::Exited(code) => ProcessEnd::Exited(*code),
         AgentExit::Signalled(signal) => ProcessEnd::Signalled(*signal),
         AgentExit::SpawnFailed(failure) => ProcessEnd::SpawnFailed {

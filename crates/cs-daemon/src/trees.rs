@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use cs_model::{CodebaseId, Epoch, LandingId, RunId};
 use cs_record::Card;
 use cs_worktree::{
-    BranchName, CardKey, CodebaseKey, InvalidName, LandingKey, Prepared, Repository, RunKey, Tree, TreeSpec,
-    WorktreeError,
+    BranchName, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, Prepared, Repository, RunKey,
+    Tree, TreeSpec, WorktreeError,
 };
 
 use crate::context::Context;
@@ -33,16 +33,11 @@ impl TreeError {
         }
     }
 
-    /// Says whether the same thing may work later without anybody's help.
-    pub(crate) fn is_transient(&self) -> bool {
+    /// Says what can be done about it.
+    pub(crate) fn class(&self) -> ErrorClass {
         match self {
-            Self::NoCheckout | Self::NoBase | Self::Name(_) => false,
-            Self::Worktree(error) => match error.class() {
-                cs_worktree::ErrorClass::Transient | cs_worktree::ErrorClass::Conflict => true,
-                cs_worktree::ErrorClass::NotFound
-                | cs_worktree::ErrorClass::Invalid
-                | cs_worktree::ErrorClass::Corrupt => false,
-            },
+            Self::NoCheckout | Self::NoBase | Self::Name(_) => ErrorClass::Invalid,
+            Self::Worktree(error) => error.class(),
         }
     }
 }

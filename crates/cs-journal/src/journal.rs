@@ -163,13 +163,31 @@ impl Journal {
             .any(|(other, _)| *other == run)
     }
 
-    /// Lists the runs of a card of which any attempt is in the ledger.
+    /// Says whether an attempt of this run is taken and no execution answers for it yet: nothing of it runs.
     #[must_use]
-    pub fn runs_of(&self, card: CardId) -> BTreeSet<RunId> {
+    pub fn is_starting(&self, run: RunId) -> bool {
+        let inner = self.shared.lock();
+        let mut entries = inner.ledger.state().runs().values();
+        entries.any(|entry| entry.row.run == run && entry.stage.is_starting())
+    }
+
+    /// Returns the attempts of a card that are in the ledger: something of them may run, or the record does not know yet
+    /// how they ended.
+    #[must_use]
+    pub fn attempts_of(&self, card: CardId) -> Vec<Attempt> {
         let inner = self.shared.lock();
         let entries = inner.ledger.state().runs().values();
         let of_card = entries.filter(|entry| entry.row.card == card);
-        of_card.map(|entry| entry.row.run).collect()
+        of_card.map(|entry| entry.attempt).collect()
+    }
+
+    /// Returns how many runs have an attempt in the ledger: each of them keeps its slot until it is over, also while
+    /// nobody in this process holds it.
+    #[must_use]
+    pub fn runs_held(&self) -> usize {
+        let inner = self.shared.lock();
+        let runs: BTreeSet<RunId> = inner.ledger.state().runs().keys().map(|(run, _)| *run).collect();
+        runs.len()
     }
 
     /// Returns the latest native session of a run.

@@ -45,6 +45,23 @@ pub struct Recovered {
 }
 
 impl Recovered {
+    /// Says whether nothing was found.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        let tell = self.settling.is_empty()
+            && self.acknowledged.is_empty()
+            && self.failed.is_empty()
+            && self.receipts.is_empty();
+        let carry = self.claimed.is_empty()
+            && self.prepared.is_empty()
+            && self.registered.is_empty()
+            && self.started.is_empty();
+        let land = self.landings_claimed.is_empty()
+            && self.landings_working.is_empty()
+            && self.landings_done.is_empty();
+        tell && carry && land
+    }
+
     /// Takes hold of everything that is free.
     pub(crate) fn take(shared: &Arc<Shared>) -> Self {
         let mut found = Self::default();

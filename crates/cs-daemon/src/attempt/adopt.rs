@@ -1,15 +1,17 @@
 //! Takes up an attempt that a former process left, or that this one lost sight of. The execution's directory says what is
 //! left of it; whether its lock is held decides, never whether a pid exists.
 
+use std::sync::Arc;
+
 use cs_fence::Fenced;
+use cs_harness::Harness;
 use cs_journal::{Registered, Started};
 use cs_record::{Card, StoppedRun};
 use cs_supervise::{AgentExit, Closed, ExecutionDir, StopRequest, Verdict, survey};
 
-use super::ready::harness_of;
 use super::settle::{Live, LiveState, report_failed, report_interrupted};
 use super::start::{FailureNote, SURVEY_BUDGET, note_process};
-use super::{AttemptFile, Trouble};
+use super::{AttemptFile, StopSwitch, Trouble};
 use crate::context::Context;
 
 /// What is left of an execution.
@@ -22,7 +24,11 @@ enum Left {
 }
 
 /// Takes up an attempt whose shim was registered: the agent may have its prompt or not (P8, P9).
-pub(super) async fn registered(cx: &Context, registered: Registered) -> Result<Option<Live>, Trouble> {
+pub(super) async fn registered(
+    cx: &Context,
+    registered: Registered,
+    stop: &StopSwitch,
+) -> Result<Option<Live>, Trouble> {
     let dir = ExecutionDir::at(cx.state.execution(registered.dir()));
     let state = match look(cx, &dir).await? {
         Left::Nothing => {
@@ -48,11 +54,15 @@ pub(super) async fn registered(cx: &Context, registered: Registered) -> Result<O
         LiveState::Closed(_) => "null".to_owned(),
     };
     let started = registered.started(&agent)?;
-    take_up(cx, started, dir, state).await.map(Some)
+    take_up(cx, started, (dir, state), stop).await.map(Some)
 }
 
 /// Takes up an attempt whose agent had started (P10, P11).
-pub(super) async fn started(cx: &Context, started: Started) -> Result<Option<Live>, Trouble> {
+pub(super) async fn started(
+    cx: &Context,
+    started: Started,
+    stop: &StopSwitch,
+) -> Result<Option<Live>, Trouble> {
     let dir = ExecutionDir::at(cx.state.execution(started.dir()));
     match look(cx, &dir).await? {
         Left::Nothing => {
@@ -61,38 +71,22 @@ pub(super) async fn started(cx: &Context, started: Started) -> Result<Option<Liv
             report_interrupted(cx, started.interrupted()?).await?;
             Ok(None)
         }
-        Left::Live(state) => take_up(cx, started, dir, *state).await.map(Some),
+        Left::Live(state) => take_up(cx, started, (dir, *state), stop).await.map(Some),
     }
 }
 
 async fn take_up(
     cx: &Context,
     started: Started,
-    dir: ExecutionDir,
-    state: LiveState,
+    (dir, state): (ExecutionDir, LiveState),
+    stop: &StopSwitch,
 ) -> Result<Live, Trouble> {
     let row = started.row().clone();
     let card = card_of(cx, &started).await?;
-    let as_started = AttemptFile::read(&dir).and_then(|file| file.harness());
-    let harness = match as_started.map_or_else(|| harness_of(cx, &row.agent), Ok) {
-        Ok(harness) => harness,
-        Err(unready) => {
-            // Nothing says any more how it speaks: its output cannot be read.
-            cx.said(&format!(
-                "run {} attempt {}: {}",
-                row.run.short(),
-                row.epoch,
-                unready.reason
-            ));
-            return Err(Trouble::Local {
-                what: "its agent is not configured any more",
-                source: std::io::ErrorKind::NotFound.into(),
-            });
-        }
-    };
+    let harness = harness_of(&dir)?;
     if let LiveState::Running(running) = &state {
         let agent = running.agent().clone();
-        note_process(cx, &started, &agent).await;
+        note_process(cx, &started, &agent, stop).await;
         cx.out(&format!(
             "resume {} attempt {} of card {}: its agent still runs, pid {}",
             row.run.short(),
@@ -107,6 +101,15 @@ async fn take_up(
         harness,
         card,
         state,
+    })
+}
+
+/// Finds how to read what the agent of an execution says: as it was started, not as it is configured now.
+fn harness_of(dir: &ExecutionDir) -> Result<Arc<dyn Harness>, Trouble> {
+    let noted = AttemptFile::read(dir).and_then(|file| file.harness());
+    noted.ok_or_else(|| Trouble::Local {
+        what: "how its agent speaks is not noted beside its execution",
+        source: std::io::ErrorKind::NotFound.into(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::future;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use cs_harness::{Event, Harness, LINE_MAX_BYTES, Line, Seen};
@@ -9,10 +10,9 @@ use cs_supervise::{
     AgentExit, Closed, ExecutionDir, FollowError, Followed, Follower, Running, SpoolOffsets, StopError,
     StopRequest, Stopper, SurveyError, Transcript, TranscriptError, TranscriptReader,
 };
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::StopLevel;
+use super::{StopLevel, StopSwitch};
 
 /// At most this many lines are made durable at once.
 const BATCH_MAX_LINES: usize = 256;
@@ -29,8 +29,7 @@ pub(crate) struct Ended {
 impl Ended {
     /// Says whether nobody saw the end of the agent, and it had not said what it wanted: then it was cut short.
     pub(crate) fn was_cut_short(&self) -> bool {
-        let waits = self.seen.question().is_some() || self.seen.offer().is_some();
-        self.closed.exit == AgentExit::Unknown && !waits
+        self.closed.exit == AgentExit::Unknown && !is_done(&self.seen)
     }
 }
 
@@ -52,8 +51,8 @@ pub(crate) enum LostSight {
 /// How an agent is to be ended early.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
-    /// How long it may stay after it asked or offered.
-    pub(crate) after_ask: Duration,
+    /// How long it may stay after it asked, offered or gave its answer.
+    pub(crate) when_done: Duration,
     /// How long each step of a stop may take.
     pub(crate) stop_step: Duration,
 }
@@ -76,26 +75,26 @@ struct Output<'a> {
     seen: Seen,
 }
 
-/// Follows an agent until its tree is closed. When `stop` becomes true its tree is closed by the ladder; when it has
-/// asked or offered it gets a grace first.
+/// Follows an agent until its tree is closed. When `stop` asks for it, its tree is closed by the ladder; when it has said
+/// what it wanted it gets a grace first.
 pub(crate) async fn follow(
     dir: &ExecutionDir,
     running: &mut Running,
     harness: &dyn Harness,
     patience: Patience,
-    mut stop: watch::Receiver<StopLevel>,
+    stop: &StopSwitch,
 ) -> Result<Ended, LostSight> {
     let stopper = running.stopper();
-    let mut output = Output::open(dir, harness)?;
+    let mut output = Output::open(dir, harness).await?;
     let mut give_up_at = None;
     let closed = loop {
-        if output.waits() && give_up_at.is_none() {
-            give_up_at = Some(Instant::now() + patience.after_ask);
+        if is_done(&output.seen) && give_up_at.is_none() {
+            give_up_at = Some(Instant::now() + patience.when_done);
         }
         tokio::select! {
             biased;
             closed = running.closed() => break closed?,
-            () = asked(&mut stop, StopLevel::Ladder) => break close(&stopper, running, &mut output, patience, stop).await?,
+            () = stop.asked(StopLevel::Ladder) => break close(&stopper, running, &mut output, patience, stop).await?,
             () = at(give_up_at) => break close(&stopper, running, &mut output, patience, stop).await?,
             followed = output.follower.next() => output.take(followed?).await?,
         }
@@ -112,7 +111,7 @@ pub(crate) async fn read_to_end(dir: &ExecutionDir, harness: &dyn Harness) -> Re
     if !dir.stdout_spool().exists() {
         return Ok(Seen::default());
     }
-    let mut output = Output::open(dir, harness)?;
+    let mut output = Output::open(dir, harness).await?;
     output.drain().await?;
     Ok(output.seen)
 }
@@ -123,12 +122,12 @@ async fn close(
     running: &mut Running,
     output: &mut Output<'_>,
     patience: Patience,
-    mut stop: watch::Receiver<StopLevel>,
+    stop: &StopSwitch,
 ) -> Result<Closed, LostSight> {
     let stopping = stopper.stop(patience.stop());
     tokio::pin!(stopping);
     let forcing = async {
-        asked(&mut stop, StopLevel::Force).await;
+        stop.asked(StopLevel::Force).await;
         stopper.stop(StopRequest::FORCE).await
     };
     tokio::pin!(forcing);
@@ -143,12 +142,9 @@ async fn close(
     }
 }
 
-/// Waits until somebody asks for at least this.
-async fn asked(stop: &mut watch::Receiver<StopLevel>, level: StopLevel) {
-    if stop.wait_for(|asked| *asked >= level).await.is_err() {
-        // Nobody is left who could ask.
-        future::pending::<()>().await;
-    }
+/// Says whether an agent has said what it wanted, and so has nothing more to do.
+fn is_done(seen: &Seen) -> bool {
+    seen.question().is_some() || seen.offer().is_some() || seen.final_text().is_some()
 }
 
 async fn at(moment: Option<Instant>) {
@@ -159,14 +155,12 @@ async fn at(moment: Option<Instant>) {
 }
 
 impl<'a> Output<'a> {
-    fn open(dir: &'a ExecutionDir, harness: &'a dyn Harness) -> Result<Self, LostSight> {
-        let (transcript, resumed) = Transcript::open(&dir.transcript())?;
-        let mut seen = Seen::default();
-        let mut reader = TranscriptReader::<Event>::open(&dir.transcript())?;
-        while let Some(line) = reader.next_ready()? {
-            seen.observe(&line.event);
-        }
-        let follower = Follower::open(&dir.stdout_spool(), resumed.reached.stdout, LINE_MAX_BYTES)?;
+    async fn open(dir: &'a ExecutionDir, harness: &'a dyn Harness) -> Result<Self, LostSight> {
+        let path = dir.transcript();
+        // A transcript is as long as its agent was talkative.
+        let opened = tokio::task::spawn_blocking(move || read_transcript(&path)).await;
+        let (transcript, reached, seen) = opened.map_err(|error| LostSight::Thread(error.into()))??;
+        let follower = Follower::open(&dir.stdout_spool(), reached.stdout, LINE_MAX_BYTES)?;
         Ok(Self {
             dir,
             harness,
@@ -174,11 +168,6 @@ impl<'a> Output<'a> {
             transcript: Some(transcript),
             seen,
         })
-    }
-
-    /// Says whether the agent waits for an answer and so has nothing more to do.
-    fn waits(&self) -> bool {
-        self.seen.question().is_some() || self.seen.offer().is_some()
     }
 
     /// Takes in what was read, together with what else is there already, and makes it durable.
@@ -249,6 +238,17 @@ impl<'a> Output<'a> {
         }
         Ok(())
     }
+}
+
+/// Opens a transcript to append to, and folds what it holds.
+fn read_transcript(path: &Path) -> Result<(Transcript, SpoolOffsets, Seen), LostSight> {
+    let (transcript, resumed) = Transcript::open(path)?;
+    let mut seen = Seen::default();
+    let mut reader = TranscriptReader::<Event>::open(path)?;
+    while let Some(line) = reader.next_ready()? {
+        seen.observe(&line.event);
+    }
+    Ok((transcript, resumed.reached, seen))
 }
 
 /// The bytes of a line with its line feed, as a harness reads them.

@@ -1,4 +1,5 @@
-//! The identity of an attempt beside its execution: with it a machine that lost its ledger can still settle what runs.
+//! The identity of an attempt beside its execution: with it a machine that lost its ledger can still settle what runs, and
+//! a machine whose configuration changed can still read what its agents say.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -20,10 +21,8 @@ pub(crate) struct AttemptFile {
     pub(crate) attempt: Attempt,
     /// What was claimed.
     pub(crate) row: ClaimedRun,
-    /// How the agent that is started here speaks; nothing when it was not configured. What it said is read that way, whatever
-    /// the configuration says later.
-    #[serde(default)]
-    pub(crate) mode: Option<String>,
+    /// How the agent that is started here speaks: what it says is read that way, whatever the configuration says later.
+    pub(crate) mode: String,
 }
 
 impl AttemptFile {
@@ -39,9 +38,9 @@ impl AttemptFile {
         fs::File::open(dir.path())?.sync_all()
     }
 
-    /// The harness that reads what the agent of this execution says.
+    /// Returns the harness that reads what the agent of this execution says; nothing for a mode of another version.
     pub(crate) fn harness(&self) -> Option<Arc<dyn Harness>> {
-        let mode: CommandMode = self.mode.as_ref()?.parse().ok()?;
+        let mode: CommandMode = self.mode.parse().ok()?;
         let agent = &self.row.agent;
         let config = AgentConfig::new(agent, vec![agent.clone()], mode).ok()?;
         Some(adapter(&config))

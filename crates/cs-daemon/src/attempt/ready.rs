@@ -7,12 +7,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cs_harness::{Harness, LaunchSpec, adapter};
+use cs_harness::{AgentConfig, Harness, LaunchSpec};
 use cs_journal::ClaimedRun;
 use cs_model::FailureClass;
 use cs_record::RunBrief;
 use cs_supervise::{ExecutionDir, ExecutionSpec};
-use cs_worktree::PersonCommits;
+use cs_worktree::{ErrorClass, PersonCommits};
 
 use crate::context::Context;
 use crate::prompt::{Place, compose};
@@ -43,8 +43,8 @@ pub(crate) async fn make_ready(
     row: &ClaimedRun,
     brief: &RunBrief,
     dir: &ExecutionDir,
+    harness: Arc<dyn Harness>,
 ) -> Result<Ready, Unready> {
-    let harness = harness_of(cx, &row.agent)?;
     let (cwd, place) = place(cx, row, brief).await?;
     let facts = compose(row, brief, &place, cx.journal.session(row.run));
     let launch = harness.launch(&facts);
@@ -62,24 +62,22 @@ pub(crate) async fn make_ready(
     })
 }
 
-/// Finds the harness of a route.
-pub(crate) fn harness_of(cx: &Context, agent: &str) -> Result<Arc<dyn Harness>, Unready> {
-    let config = cx.deps.agents.get(agent).ok_or_else(|| Unready {
+/// Finds the agent of a route.
+pub(super) fn agent_of<'a>(cx: &'a Context, route: &str) -> Result<&'a AgentConfig, Unready> {
+    cx.deps.agents.get(route).ok_or_else(|| Unready {
         class: FailureClass::InvalidRequest,
         reason: format!(
-            "this machine has no agent `{agent}`: add it with `cs-panel agent add {agent} -- COMMAND`"
+            "this machine has no agent `{route}`: add it with `cs-panel agent add {route} -- COMMAND`"
         ),
-    })?;
-    Ok(adapter(config))
+    })
 }
 
 /// Makes the directory that the agent works in.
 async fn place(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<(PathBuf, Place), Unready> {
     let unready = |error: crate::trees::TreeError| {
-        let class = if error.is_transient() {
-            FailureClass::Infrastructure
-        } else {
-            FailureClass::InvalidRequest
+        let class = match error.class() {
+            ErrorClass::Transient | ErrorClass::Conflict => FailureClass::Infrastructure,
+            ErrorClass::NotFound | ErrorClass::Invalid | ErrorClass::Corrupt => FailureClass::InvalidRequest,
         };
         tracing::warn!(run = %row.run, epoch = %row.epoch, error = &error as &dyn std::error::Error, "no tree for the run");
         Unready {

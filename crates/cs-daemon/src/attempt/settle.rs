@@ -12,11 +12,10 @@ use cs_model::RunState;
 use cs_record::Card;
 use cs_settle::{Answer, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, Usage, settle_as};
 use cs_supervise::{Closed, ExecutionDir, NamedProcess, ProcessIdentity, Running, Verdict, survey};
-use tokio::sync::watch;
 
 use super::follow::{Ended, Patience, follow, read_to_end};
 use super::start::{FailureNote, SURVEY_BUDGET, fact};
-use super::{Carried, Incomplete, StopLevel, Trouble};
+use super::{Carried, Incomplete, StopSwitch, Trouble};
 use crate::borders::Border;
 use crate::context::Context;
 use crate::outcome::{AttemptOutcome, Telling, process_end};
@@ -41,11 +40,7 @@ pub(super) enum LiveState {
 }
 
 /// Follows an attempt to its end and settles it.
-pub(super) async fn to_the_end(
-    cx: &Context,
-    live: Live,
-    stop: watch::Receiver<StopLevel>,
-) -> Result<Carried, Trouble> {
+pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> Result<Carried, Trouble> {
     let Live {
         started,
         dir,
@@ -58,7 +53,7 @@ pub(super) async fn to_the_end(
         LiveState::Running(mut running) => {
             let settings = &cx.deps.settings;
             let patience = Patience {
-                after_ask: settings.grace_after_ask,
+                when_done: settings.grace_when_done,
                 stop_step: settings.stop_grace,
             };
             follow(&dir, &mut running, harness.as_ref(), patience, stop).await?
@@ -94,7 +89,7 @@ fn keep_outcome(
     harness: &dyn Harness,
     ended: &Ended,
 ) -> Result<Settling, Trouble> {
-    let outcome = harness.outcome(&process_end(&ended.closed.exit), &ended.seen);
+    let outcome = harness.outcome(&process_end(&ended.closed), &ended.seen);
     let outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));
     let payload = serde_json::to_string(&outcome)?;
     Ok(match ended.seen.session() {

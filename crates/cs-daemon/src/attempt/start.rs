@@ -4,19 +4,20 @@
 //! interruption that gives it back. None leaves a run that reads `running` without a process (PS-11).
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
+use cs_harness::adapter;
 use cs_journal::{Claimed, ClaimedRun, Prepared, Registered, Started, Woke};
 use cs_model::{FailureClass, RunState};
 use cs_record::RunBrief;
 use cs_supervise::{
-    AgentExit, Closed, ExecutionDir, GoError, Held, ProcessIdentity, Running, StopRequest, Verdict, hold,
-    survey,
+    AgentExit, Closed, ExecutionDir, GoError, Held, ProcessIdentity, Running, StopRequest, Transcript,
+    Verdict, hold, survey,
 };
 use serde::{Deserialize, Serialize};
 
-use super::Trouble;
 use super::identity::AttemptFile;
-use super::ready::{Ready, Unready, make_ready};
+use super::ready::{Ready, Unready, agent_of, make_ready};
 use super::settle::{Live, LiveState, report_failed, report_interrupted};
+use super::{LostSight, StopLevel, StopSwitch, Trouble};
 use crate::admission::Admission;
 use crate::borders::Border;
 use crate::context::Context;
@@ -37,8 +38,32 @@ impl FailureNote {
     }
 }
 
+/// What was made ready for an attempt, on its way to the GO.
+struct Start<'a> {
+    dir: ExecutionDir,
+    ready: Ready,
+    brief: RunBrief,
+    stop: &'a StopSwitch,
+}
+
+impl Start<'_> {
+    fn live(self, started: Started, state: LiveState) -> Live {
+        Live {
+            started,
+            dir: self.dir,
+            harness: self.ready.harness,
+            card: self.brief.card,
+            state,
+        }
+    }
+}
+
 /// Starts a claimed attempt. Nothing: it will not run, and what is to be told is in the ledger.
-pub(super) async fn start(cx: &Context, claimed: Claimed) -> Result<Option<Live>, Trouble> {
+pub(super) async fn start(
+    cx: &Context,
+    claimed: Claimed,
+    stop: &StopSwitch,
+) -> Result<Option<Live>, Trouble> {
     let Some(brief) = brief(cx, &claimed.attempt()).await? else {
         // The world moved while nobody looked (CJ-14).
         claimed.void()?;
@@ -47,20 +72,24 @@ pub(super) async fn start(cx: &Context, claimed: Claimed) -> Result<Option<Live>
     let (run, epoch) = (claimed.row().run, claimed.row().epoch);
     if let Some(last) = cx.state.executions_of(run, epoch).map_err(unlisted)?.last() {
         // Preparing comes before the directory: the ledger has lost that it was prepared.
-        return start_again(cx, claimed.prepare(last)?).await;
+        return start_again(cx, claimed.prepare(last)?, stop).await;
     }
     let name = new_name(cx, claimed.row())?;
     let prepared = claimed.prepare(&name)?;
-    begin(cx, prepared, brief).await
+    begin(cx, prepared, brief, stop).await
 }
 
 /// Starts an attempt whose preparation died: what it may have spawned was never registered, so nothing of it had a prompt. A
 /// ledger that was damaged may have lost that; then the execution is taken up, never started twice.
-pub(super) async fn start_again(cx: &Context, prepared: Prepared) -> Result<Option<Live>, Trouble> {
+pub(super) async fn start_again(
+    cx: &Context,
+    prepared: Prepared,
+    stop: &StopSwitch,
+) -> Result<Option<Live>, Trouble> {
     let dir = ExecutionDir::at(cx.state.execution(prepared.dir()));
     if was_started(&dir).await? {
         tracing::error!(dir = %dir.path().display(), "the ledger does not know of an agent that was started");
-        return super::adopt::registered(cx, prepared.registered("null")?).await;
+        return super::adopt::registered(cx, prepared.registered("null")?, stop).await;
     }
     let Some(brief) = brief(cx, &prepared.attempt()).await? else {
         prepared.void()?;
@@ -68,7 +97,7 @@ pub(super) async fn start_again(cx: &Context, prepared: Prepared) -> Result<Opti
     };
     let name = new_name(cx, prepared.row())?;
     let prepared = prepared.prepare_again(&name)?;
-    begin(cx, prepared, brief).await
+    begin(cx, prepared, brief, stop).await
 }
 
 /// Makes sure that nothing is left of an execution that was never registered. Says whether its agent was started all the same:
@@ -109,17 +138,22 @@ fn unlisted(source: std::io::Error) -> Trouble {
     }
 }
 
-async fn begin(cx: &Context, prepared: Prepared, brief: RunBrief) -> Result<Option<Live>, Trouble> {
+async fn begin(
+    cx: &Context,
+    prepared: Prepared,
+    brief: RunBrief,
+    stop: &StopSwitch,
+) -> Result<Option<Live>, Trouble> {
     cx.deps.borders.reach(Border::P6);
     let row = prepared.row().clone();
+    let agent = match agent_of(cx, &row.agent) {
+        Ok(agent) => agent,
+        Err(unready) => return fail(cx, prepared, unready).await,
+    };
     let file = AttemptFile {
         attempt: prepared.attempt(),
         row: row.clone(),
-        mode: cx
-            .deps
-            .agents
-            .get(&row.agent)
-            .map(|config| config.mode().to_string()),
+        mode: agent.mode().to_string(),
     };
     let made = ExecutionDir::create(cx.state.execution(prepared.dir()))
         .and_then(|dir| file.write(&dir).map(|()| dir));
@@ -127,7 +161,15 @@ async fn begin(cx: &Context, prepared: Prepared, brief: RunBrief) -> Result<Opti
         what: "the directory of the execution cannot be made",
         source,
     })?;
-    let ready = match make_ready(cx, &row, &brief, &dir).await {
+    // Whoever sees on the record that the agent runs finds the place where it will be followed.
+    drop(Transcript::open(&dir.transcript()).map_err(LostSight::from)?);
+    let ready = tokio::select! {
+        biased;
+        // Nothing runs yet. The attempt is given back, and the next pass reads from the row what became of it.
+        () = stop.asked(StopLevel::Ladder) => return Ok(None),
+        ready = make_ready(cx, &row, &brief, &dir, adapter(agent)) => ready,
+    };
+    let ready = match ready {
         Ok(ready) => ready,
         Err(unready) => return fail(cx, prepared, unready).await,
     };
@@ -150,7 +192,13 @@ async fn begin(cx: &Context, prepared: Prepared, brief: RunBrief) -> Result<Opti
     cx.deps.borders.reach(Border::P7);
     let registered = prepared.registered(&serde_json::to_string(held.identity())?)?;
     cx.deps.borders.reach(Border::P8);
-    go(cx, registered, held, dir, ready, brief).await
+    let start = Start {
+        dir,
+        ready,
+        brief,
+        stop,
+    };
+    go(cx, registered, held, start).await
 }
 
 /// Authorises the agent, if it still may run: the row is read again, then admission is asked (PS-3, AF-9).
@@ -158,9 +206,7 @@ async fn go(
     cx: &Context,
     registered: Registered,
     held: Held,
-    dir: ExecutionDir,
-    ready: Ready,
-    brief: RunBrief,
+    start: Start<'_>,
 ) -> Result<Option<Live>, Trouble> {
     let standing = cx.deps.record.attempts.standing(&registered.attempt()).await?;
     let current = matches!(&standing, Fenced::Applied(standing)
@@ -170,23 +216,21 @@ async fn go(
         registered.void()?;
         return Ok(None);
     }
-    if let Admission::Closed(reasons) = cx.admission(false).await? {
+    if let Admission::Closed(reasons) = cx.admission().await? {
         held.abandon().await?;
         let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
         cx.said(&format!(
             "card {} not started: {}",
-            brief.card.id.short(),
+            start.brief.card.id.short(),
             reasons.join("; ")
         ));
         report_interrupted(cx, registered.interrupted()?).await?;
         return Ok(None);
     }
-    match held.go(&ready.prompt).await {
-        Ok(running) => started(cx, registered, running, dir, ready, brief)
-            .await
-            .map(Some),
+    match held.go(&start.ready.prompt).await {
+        Ok(running) => started(cx, registered, running, start).await.map(Some),
         Err(GoError::SpawnFailed { failure, closed }) => {
-            let reason = format!("{} ({})", failure, brief.card.agent);
+            let reason = format!("{} ({})", failure, start.brief.card.agent);
             tracing::warn!(run = %registered.row().run, ?closed, %reason, "the agent could not be started");
             fail_registered(cx, registered, FailureClass::InvalidRequest, reason).await
         }
@@ -194,7 +238,7 @@ async fn go(
             let reason = GoError::PromptTooLong.to_string();
             fail_registered(cx, registered, FailureClass::InvalidRequest, reason).await
         }
-        Err(GoError::ShimEnded { closed }) => ended_at_once(cx, registered, *closed, dir, ready, brief).await,
+        Err(GoError::ShimEnded { closed }) => ended_at_once(cx, registered, *closed, start).await,
         Err(error) => Err(Trouble::Go(error)),
     }
 }
@@ -204,26 +248,24 @@ async fn started(
     cx: &Context,
     registered: Registered,
     running: Running,
-    dir: ExecutionDir,
-    ready: Ready,
-    brief: RunBrief,
+    start: Start<'_>,
 ) -> Result<Live, Trouble> {
     cx.deps.borders.reach(Border::P9);
     let agent = running.agent().clone();
     let started = registered.started(&serde_json::to_string(&agent)?)?;
-    note_process(cx, &started, &agent).await;
-    announce(cx, &started, &brief, &agent);
-    Ok(Live {
-        started,
-        dir,
-        harness: ready.harness,
-        card: brief.card,
-        state: LiveState::Running(running),
-    })
+    note_process(cx, &started, &agent, start.stop).await;
+    announce(cx, &started, &start.brief, &agent);
+    Ok(start.live(started, LiveState::Running(running)))
 }
 
-/// Writes the process on the row. Failing to do so is reported, never a reason to kill.
-pub(super) async fn note_process(cx: &Context, started: &Started, agent: &ProcessIdentity) {
+/// Writes the process on the row. Failing to do so is reported, never a reason to kill (PS-10). An attempt that the record
+/// does not know any more has nothing to work for, and nobody else will ever end it: it is stopped.
+pub(super) async fn note_process(
+    cx: &Context,
+    started: &Started,
+    agent: &ProcessIdentity,
+    stop: &StopSwitch,
+) {
     let row = started.row();
     match cx
         .deps
@@ -235,11 +277,11 @@ pub(super) async fn note_process(cx: &Context, started: &Started, agent: &Proces
         Ok(Fenced::Applied(())) => {}
         Ok(Fenced::Stale(standing)) => {
             cx.said(&format!(
-                "run {} attempt {} is not noted as running: {standing}",
+                "run {} attempt {} runs and is stopped: {standing}",
                 row.run.short(),
                 row.epoch
             ));
-            cx.wake.notify_one();
+            stop.raise(StopLevel::Ladder);
         }
         Err(error) => cx.warn(
             row.run,
@@ -264,23 +306,14 @@ async fn ended_at_once(
     cx: &Context,
     registered: Registered,
     closed: Closed,
-    dir: ExecutionDir,
-    ready: Ready,
-    brief: RunBrief,
+    start: Start<'_>,
 ) -> Result<Option<Live>, Trouble> {
     if closed.exit == AgentExit::NeverStarted {
         report_interrupted(cx, registered.interrupted()?).await?;
         return Ok(None);
     }
     let started = registered.started("null")?;
-    let state = LiveState::Closed(closed);
-    Ok(Some(Live {
-        started,
-        dir,
-        harness: ready.harness,
-        card: brief.card,
-        state,
-    }))
+    Ok(Some(start.live(started, LiveState::Closed(closed))))
 }
 
 async fn fail(cx: &Context, prepared: Prepared, unready: Unready) -> Result<Option<Live>, Trouble> {

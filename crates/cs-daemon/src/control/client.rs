@@ -35,6 +35,9 @@ pub enum ControlError {
     /// The connection failed or ended.
     #[error("the daemon on this state directory does not answer")]
     Io(#[source] io::Error),
+    /// The daemon does not do it.
+    #[error("the daemon on this state directory refused: {0}")]
+    Refused(String),
     /// The daemon answered something else.
     #[error(
         "the daemon on this state directory answered `{0}`, which this version does not understand; use the same version of cs-panel for both"
@@ -59,7 +62,7 @@ pub async fn stop(state: &StateDir, card: CardId) -> Result<Stopped, ControlErro
         Some(Reply::Closed { executions }) => Ok(Stopped::Closed { executions }),
         Some(Reply::Incomplete { left }) => Ok(Stopped::Incomplete { left }),
         Some(Reply::Waking) => Err(ControlError::Answer("waking".to_owned())),
-        Some(Reply::Refused { why }) => Err(ControlError::Answer(why)),
+        Some(Reply::Refused { why }) => Err(ControlError::Refused(why)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The daemon's side of the control socket.
 
 use std::io;
+use std::time::Duration;
 
 use cs_model::CardId;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -13,6 +14,11 @@ use super::wire::{Ask, LINE_MAX_BYTES, Reply};
 
 /// How many connections are served at once; more wait.
 const CONNECTIONS_MAX: usize = 64;
+
+/// How long a peer may take to say what it wants.
+const ASK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long nothing is accepted after the system refused to: it has no descriptors left, and asking at once again gives none.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// A request for the daemon's loop.
 #[derive(Debug)]
@@ -35,7 +41,10 @@ pub(crate) async fn serve(listener: UnixListener, requests: mpsc::Sender<Request
         tokio::select! {
             accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
                 Ok((stream, _)) => { connections.spawn(connection(stream, requests.clone())); }
-                Err(error) => tracing::warn!(%error, "cannot accept on the control socket"),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept on the control socket");
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                }
             },
             Some(ended) = connections.join_next() => {
                 if let Ok(Err(error)) = ended {
@@ -53,9 +62,8 @@ async fn connection(stream: UnixStream, requests: mpsc::Sender<Request>) -> io::
     }
     let (reader, mut writer) = stream.into_split();
     let mut line = String::new();
-    BufReader::new(reader.take(LINE_MAX_BYTES))
-        .read_line(&mut line)
-        .await?;
+    let mut reader = BufReader::new(reader.take(LINE_MAX_BYTES));
+    tokio::time::timeout(ASK_TIMEOUT, reader.read_line(&mut line)).await??;
     let reply = match serde_json::from_str::<Ask>(&line) {
         Err(error) => Reply::Refused {
             why: error.to_string(),

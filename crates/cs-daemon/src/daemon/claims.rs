@@ -1,6 +1,7 @@
 //! Taking work: a claim for each kind that the record has, as much as there are free slots.
 
 use cs_journal::{Action, Want};
+use cs_model::RunId;
 use cs_record::Peeked;
 use cs_supervise::ExecutionDir;
 
@@ -36,8 +37,11 @@ impl Daemon {
         Ok(())
     }
 
+    /// How many more runs may be live. A run keeps its slot until its end is proven, also while nobody here can carry it on.
     fn free_slots(&self) -> u32 {
-        let taken = self.flights.len() + self.incomplete.len();
+        let is_known = |run: &RunId| self.cx.journal.holds_run(*run);
+        let leftovers = self.flights.keys().filter(|run| !is_known(run)).count();
+        let taken = self.cx.journal.runs_held() + leftovers;
         self.cx
             .deps
             .settings

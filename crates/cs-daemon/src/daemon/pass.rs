@@ -3,6 +3,7 @@
 //! A pass never waits for a start: it puts the attempt in flight and goes on.
 
 use cs_journal::Recovered;
+use cs_model::CardId;
 use cs_record::{Peeked, RecordError};
 
 use super::{Daemon, DaemonError};
@@ -38,15 +39,10 @@ impl Daemon {
 
     async fn steps(&mut self) -> Result<(), PassTrouble> {
         self.presence.say(&self.cx).await.map_err(PassTrouble::Presence)?;
-        let resting = self.is_resting();
-        let found = self.reconcile(resting).await?;
+        let found = self.reconcile().await?;
         self.close_stopped().await.map_err(PassTrouble::Stops)?;
         self.carry_on(found);
-        if !resting && self.flights.is_empty() && self.landings.is_empty() {
-            // All that there is to carry on was looked for: what made trouble is no more.
-            self.trouble = None;
-        }
-        let admission = self.cx.admission(false).await.map_err(PassTrouble::Look)?;
+        let admission = self.cx.admission().await.map_err(PassTrouble::Look)?;
         self.closed = match admission {
             Admission::Open => Vec::new(),
             Admission::Closed(reasons) => reasons,
@@ -63,8 +59,9 @@ impl Daemon {
 
     /// Tells the record what it may not know and asks it what we do not know, in the order of RC-1. Gives back what is to be
     /// carried on.
-    async fn reconcile(&mut self, resting: bool) -> Result<Recovered, PassTrouble> {
-        let mut found = if resting {
+    async fn reconcile(&mut self) -> Result<Recovered, PassTrouble> {
+        let rests = self.strain.rest().is_some();
+        let mut found = if rests {
             Recovered::default()
         } else {
             self.cx.journal.recover()
@@ -99,11 +96,22 @@ impl Daemon {
                 .await
                 .map_err(PassTrouble::Reconcile)?;
         }
+        if !rests && found.is_empty() {
+            // What could not be carried on before was brought to its end right here.
+            self.strain.is_over();
+        }
         Ok(found)
     }
 
-    /// Puts in flight what a former process left, or what this one could not carry on before.
-    fn carry_on(&mut self, found: Recovered) {
+    /// Puts in flight what a former process left, or what this one could not carry on before. A daemon without slots starts
+    /// nothing: it looks after what runs, and voids what was stopped.
+    fn carry_on(&mut self, mut found: Recovered) {
+        if self.cx.deps.settings.slots == 0 {
+            let is_awaited = |card: CardId| self.waiters.iter().any(|waiter| waiter.card == card);
+            found.claimed.retain(|one| is_awaited(one.row().card));
+            found.prepared.retain(|one| is_awaited(one.row().card));
+            found.landings_claimed.clear();
+        }
         let claimed = found
             .claimed
             .into_iter()

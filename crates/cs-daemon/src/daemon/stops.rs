@@ -1,11 +1,11 @@
 //! Stops: what a person ended on the record is closed here, and commands that wait for it are answered.
 
 use cs_model::{CardId, Ending, RunId, RunState};
+use tokio::sync::oneshot;
 
-use super::{Daemon, Waiter};
-use crate::attempt::{StopLevel, Trouble, Work};
+use super::{Daemon, Flight, Waiter};
+use crate::attempt::{Incomplete, StopLevel, Trouble, Work};
 use crate::control::{Request, Stopped};
-use crate::report::chain;
 
 /// So often an execution is taken up again for a command that waits for its end.
 const STOP_TRIES: usize = 3;
@@ -24,7 +24,7 @@ impl Daemon {
         for run in stopped {
             let by_a_person = run.state == RunState::Ended(Ending::Stopped);
             match self.flights.get(&run.run) {
-                Some(flight) if by_a_person => raise(&flight.stop, StopLevel::Ladder),
+                Some(flight) if by_a_person => flight.stop.raise(StopLevel::Ladder),
                 Some(_) => {}
                 None if self.incomplete.contains_key(&run.run)
                     || self.left_alone.contains(&(run.run, run.epoch)) => {}
@@ -39,77 +39,105 @@ impl Daemon {
         Ok(())
     }
 
-    /// Takes a request of a command. A second stop of a card forces (`design.md` 2.3).
+    /// Takes a request of a command. A second stop of a card forces, and what could not be closed is tried again.
     pub(super) fn take_request(&mut self, request: Request) {
         match request {
             Request::Wake => {}
-            Request::Stop { card, reply } => {
-                let again = self.waiters.iter().any(|waiter| waiter.card == card);
-                let level = if again {
-                    StopLevel::Force
-                } else {
-                    StopLevel::Ladder
-                };
-                let flights = self.flights.values().filter(|flight| flight.card == card);
-                let executions = flights.map(|flight| raise(&flight.stop, level)).count();
-                let executions = u32::try_from(executions).unwrap_or(u32::MAX);
-                self.waiters.push(Waiter {
-                    card,
-                    executions,
-                    troubles: Vec::new(),
-                    reply,
-                });
-            }
+            Request::Stop { card, reply } => self.take_stop(card, reply),
         }
     }
 
-    /// Notes for those who wait for the end of a card why it was not reached.
-    pub(super) fn note_trouble(&mut self, card: CardId, run: RunId, error: &Trouble) {
-        for waiter in self.waiters.iter_mut().filter(|waiter| waiter.card == card) {
-            waiter
-                .troubles
-                .push(format!("run {}: {}", run.short(), chain(error)));
+    fn take_stop(&mut self, card: CardId, reply: oneshot::Sender<Stopped>) {
+        let again = self.waiters.iter().any(|waiter| waiter.card == card);
+        let level = if again {
+            StopLevel::Force
+        } else {
+            StopLevel::Ladder
+        };
+        // Somebody waits: what rests is taken up at once.
+        self.strain.wake();
+        let attempts = self.cx.journal.attempts_of(card);
+        let incomplete = self
+            .incomplete
+            .extract_if(.., |_, one| one.started.row().card == card);
+        for (run, one) in incomplete.collect::<Vec<_>>() {
+            self.launch(run, card, Work::Started(one.started));
         }
+        let flights = self.flights.values().filter(|flight| flight.card == card);
+        let executions = flights.map(|flight| flight.stop.raise(level)).count();
+        self.waiters.push(Waiter {
+            card,
+            attempts,
+            executions: u32::try_from(executions).unwrap_or(u32::MAX),
+            troubles: Vec::new(),
+            reply,
+        });
     }
 
-    /// Answers the commands whose card has nothing in flight any more. An execution that could not be closed is still in the
-    /// ledger: it is taken up again, some times, before the command is told that it is left.
+    /// Says whether a command waits for the end of this attempt, which somebody has begun to run.
+    pub(super) fn is_awaited(&self, work: &Work) -> bool {
+        let attempt = match work {
+            Work::Registered(registered) => registered.attempt(),
+            Work::Started(started) => started.attempt(),
+            // Nothing of these runs: whether they go on is for their row to say.
+            Work::Claimed(_) | Work::Prepared(_) | Work::Leftover(_) => return false,
+        };
+        self.waiters
+            .iter()
+            .any(|waiter| waiter.attempts.contains(&attempt))
+    }
+
+    /// Answers the commands whose attempts are over. What the card began since then is no affair of theirs.
     pub(super) fn answer_waiters(&mut self) {
-        let waiters = std::mem::take(&mut self.waiters);
-        for waiter in waiters {
-            let mut open = self.cx.journal.runs_of(waiter.card);
-            open.retain(|run| !self.incomplete.contains_key(run));
-            let in_flight = self.flights.values().any(|flight| flight.card == waiter.card);
-            if in_flight || (!open.is_empty() && waiter.troubles.len() < STOP_TRIES) {
+        for waiter in std::mem::take(&mut self.waiters) {
+            let rest = self.incomplete.values();
+            let rest = rest.filter(|one| one.started.row().card == waiter.card);
+            let left: Vec<String> = rest.flat_map(Incomplete::names).collect();
+            if !left.is_empty() {
+                waiter.answer(Stopped::Incomplete { left });
+            } else if self.is_under_way(&waiter) {
                 self.waiters.push(waiter);
-                continue;
-            }
-            let rest = self
-                .incomplete
-                .values()
-                .filter(|one| one.started.row().card == waiter.card);
-            let mut left: Vec<String> = rest.flat_map(|one| one.left.iter().cloned()).collect();
-            if !open.is_empty() {
-                left.extend(waiter.troubles.last().cloned());
-            }
-            let stopped = if left.is_empty() {
-                Stopped::Closed {
-                    executions: waiter.executions,
-                }
             } else {
-                Stopped::Incomplete { left }
-            };
-            if waiter.reply.send(stopped).is_err() {
-                tracing::debug!(card = %waiter.card, "the command that asked to stop is gone");
+                let executions = waiter.executions;
+                waiter.answer(Stopped::Closed { executions });
             }
+        }
+    }
+
+    fn is_under_way(&self, waiter: &Waiter) -> bool {
+        let is_held = |attempt| self.cx.journal.holds(attempt);
+        // The ledger does not know a leftover; it is in flight since the pass after the request.
+        let is_leftover =
+            |(run, flight): (&RunId, &Flight)| flight.card == waiter.card && !self.cx.journal.holds_run(*run);
+        waiter.attempts.iter().any(is_held) || self.flights.iter().any(is_leftover)
+    }
+
+    /// Notes for the commands that wait for a card why its end was not reached. It is tried again at once, some times, before
+    /// they are told that something is left.
+    pub(super) fn note_trouble(&mut self, card: CardId, trouble: String) {
+        let waiting = self.waiters.iter_mut().filter(|waiter| waiter.card == card);
+        let mut awaited = false;
+        for waiter in waiting {
+            waiter.troubles.push(trouble.clone());
+            awaited = true;
+        }
+        if awaited {
+            self.strain.wake();
+        }
+        let in_vain = self
+            .waiters
+            .extract_if(.., |waiter| waiter.troubles.len() >= STOP_TRIES);
+        for mut waiter in in_vain.collect::<Vec<_>>() {
+            let left = std::mem::take(&mut waiter.troubles).split_off(STOP_TRIES - 1);
+            waiter.answer(Stopped::Incomplete { left });
         }
     }
 }
 
-fn raise(stop: &tokio::sync::watch::Sender<StopLevel>, level: StopLevel) {
-    stop.send_if_modified(|now| {
-        let raised = level > *now;
-        *now = level.max(*now);
-        raised
-    });
+impl Waiter {
+    fn answer(self, stopped: Stopped) {
+        if self.reply.send(stopped).is_err() {
+            tracing::debug!(card = %self.card, "the command that asked to stop is gone");
+        }
+    }
 }

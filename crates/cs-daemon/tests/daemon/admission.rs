@@ -1,0 +1,52 @@
+//! What is looked at once more between the claim and the GO.
+
+use cs_daemon::Ended;
+use cs_model::{Ending, RunState};
+use cs_record::{Machines, PauseScope};
+use libtest_mimic::Trial;
+
+use crate::record::{Call, Instead};
+use crate::world::{World, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial(
+            "PS-3, I6: an admission that closes before GO keeps the agent from its prompt, and opens later",
+            closes_before_go,
+        ),
+        trial(
+            "AF-9: a card that is stopped during the preparation gets no agent",
+            stopped_before_go,
+        ),
+    ]
+}
+
+async fn closes_before_go(world: World) {
+    let agent = world.gated("agent");
+    world.open_gate("agent");
+    let card = world.send("agent").await;
+    world.record.plan(Call::Pauses, [Instead::Pass, Instead::Pause]);
+    let ended = world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert!(matches!(ended, Ended::AdmissionClosed { .. }), "{ended:?}");
+    assert_eq!(world.starts("agent"), 0);
+    let run = world.card(card).await.runs.remove(0);
+    assert_eq!(run.state, RunState::Ended(Ending::Interrupted));
+    assert_eq!(world.card(card).await.card.tries, 0, "no fault of the agent");
+
+    assert!(world.record.unpause(PauseScope::Everything).await.unwrap());
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert_eq!(world.starts("agent"), 1);
+    assert_eq!(world.answers(card).await, ["Done."]);
+}
+
+async fn stopped_before_go(world: World) {
+    let agent = world.gated("agent");
+    world.open_gate("agent");
+    let card = world.send("agent").await;
+    world.record.plan(Call::Standing, [Instead::Stop(card)]);
+    let ended = world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert!(matches!(ended, Ended::Idle { next_due: None }), "{ended:?}");
+    assert_eq!(world.starts("agent"), 0);
+    let run = world.card(card).await.runs.remove(0);
+    assert_eq!(run.state, RunState::Ended(Ending::Stopped));
+}

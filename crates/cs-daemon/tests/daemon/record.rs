@@ -1,0 +1,206 @@
+//! A record in memory that does something else at the calls that a test names.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use cs_daemon::RecordPorts;
+use cs_fence::{
+    Attempt, AttemptRecord, FenceError, Fenced, InterruptOutcome, Interruption, ProcessFact, Standing,
+    TokenHash,
+};
+use cs_model::{CardId, LandingId, MachineId, OperationId, Person, RunId};
+use cs_record::{
+    DaemonReads, HeldProcess, LandingBrief, Machines, Pause, PauseScope, Peeked, PeopleActs, Present, Record,
+    RecordError, RunBrief, StoppedRun,
+};
+use cs_settle::{Answer, Answered, GaveUp, GiveUp, SettleError, SettlementRecord};
+use cs_testkit::MemoryStore;
+
+/// A call that a test can disturb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Call {
+    Answer,
+    Pauses,
+    RecordProcess,
+    RunBrief,
+    Standing,
+}
+
+/// What happens instead of a call, or before it.
+#[derive(Debug, Clone)]
+pub(crate) enum Instead {
+    /// It is passed on.
+    Pass,
+    /// The record is away.
+    Away,
+    /// A person stops the card first.
+    Stop(CardId),
+    /// A person pauses everything first.
+    Pause,
+}
+
+/// The record, and what is planned for its calls, first to last.
+#[derive(Debug)]
+pub(crate) struct Disturbed {
+    pub(crate) record: Arc<Record<MemoryStore>>,
+    plan: Mutex<BTreeMap<Call, Vec<Instead>>>,
+}
+
+impl Disturbed {
+    pub(crate) fn new(record: Record<MemoryStore>) -> Arc<Self> {
+        Arc::new(Self {
+            record: Arc::new(record),
+            plan: Mutex::default(),
+        })
+    }
+
+    /// Plans what happens at the next calls.
+    pub(crate) fn plan(&self, call: Call, instead: impl IntoIterator<Item = Instead>) {
+        let mut plan = self.plan.lock().unwrap();
+        plan.entry(call).or_default().extend(instead);
+    }
+
+    pub(crate) fn ports(self: &Arc<Self>) -> RecordPorts {
+        RecordPorts {
+            claims: self.record.clone(),
+            attempts: self.clone(),
+            settlements: self.clone(),
+            landings: self.record.clone(),
+            reads: self.clone(),
+            cards: self.record.clone(),
+            machines: self.clone(),
+        }
+    }
+
+    /// Does what is planned for this call; says whether the record is away.
+    async fn meet(&self, call: Call) -> Result<(), std::io::Error> {
+        let next = {
+            let mut plan = self.plan.lock().unwrap();
+            let calls = plan.entry(call).or_default();
+            (!calls.is_empty()).then(|| calls.remove(0))
+        };
+        let person: Person = "Ada".parse().unwrap();
+        match next.unwrap_or(Instead::Pass) {
+            Instead::Pass => Ok(()),
+            Instead::Away => Err(std::io::Error::other("as planned")),
+            Instead::Stop(card) => {
+                self.record.stop_card(card, &person).await.unwrap();
+                Ok(())
+            }
+            Instead::Pause => {
+                self.record
+                    .pause(PauseScope::Everything, None, &person)
+                    .await
+                    .unwrap();
+                Ok(())
+            }
+        }
+    }
+}
+
+fn fence(error: std::io::Error) -> FenceError {
+    FenceError::Away(Box::new(error))
+}
+
+#[async_trait]
+impl AttemptRecord for Disturbed {
+    async fn standing(&self, attempt: &Attempt) -> Result<Fenced<Standing>, FenceError> {
+        self.meet(Call::Standing).await.map_err(fence)?;
+        self.record.standing(attempt).await
+    }
+
+    async fn record_process(
+        &self,
+        attempt: &Attempt,
+        process: &ProcessFact,
+    ) -> Result<Fenced<()>, FenceError> {
+        self.meet(Call::RecordProcess).await.map_err(fence)?;
+        self.record.record_process(attempt, process).await
+    }
+
+    async fn clear_process(
+        &self,
+        attempt: &Attempt,
+        process: &ProcessFact,
+    ) -> Result<Fenced<()>, FenceError> {
+        self.record.clear_process(attempt, process).await
+    }
+
+    async fn interrupt(
+        &self,
+        machine: MachineId,
+        operation: OperationId,
+        attempts: &[Interruption],
+    ) -> Result<Vec<(RunId, InterruptOutcome)>, FenceError> {
+        self.record.interrupt(machine, operation, attempts).await
+    }
+}
+
+#[async_trait]
+impl SettlementRecord for Disturbed {
+    async fn answer(&self, attempt: &Attempt, answer: &Answer) -> Result<Fenced<Answered>, SettleError> {
+        let met = self.meet(Call::Answer).await;
+        met.map_err(|error| SettleError::Away(Box::new(error)))?;
+        self.record.answer(attempt, answer).await
+    }
+
+    async fn give_up(&self, attempt: &Attempt, failure: &GiveUp) -> Result<Fenced<GaveUp>, SettleError> {
+        self.record.give_up(attempt, failure).await
+    }
+}
+
+#[async_trait]
+impl DaemonReads for Disturbed {
+    async fn peek(&self, machine: MachineId, agents: &[String]) -> Result<Peeked, RecordError> {
+        self.record.peek(machine, agents).await
+    }
+
+    async fn run_brief(&self, attempt: &Attempt) -> Result<Fenced<RunBrief>, RecordError> {
+        let met = self.meet(Call::RunBrief).await;
+        met.map_err(|error| RecordError::Away(Box::new(error)))?;
+        self.record.run_brief(attempt).await
+    }
+
+    async fn landing_brief(&self, landing: LandingId) -> Result<LandingBrief, RecordError> {
+        self.record.landing_brief(landing).await
+    }
+
+    async fn stopped_runs(&self, machine: MachineId) -> Result<Vec<StoppedRun>, RecordError> {
+        self.record.stopped_runs(machine).await
+    }
+
+    async fn running_runs(&self, machine: MachineId) -> Result<Vec<HeldProcess>, RecordError> {
+        self.record.running_runs(machine).await
+    }
+}
+
+#[async_trait]
+impl Machines for Disturbed {
+    async fn present(&self, present: &Present) -> Result<(), RecordError> {
+        self.record.present(present).await
+    }
+
+    async fn leave(&self, machine: MachineId, daemon: TokenHash) -> Result<(), RecordError> {
+        self.record.leave(machine, daemon).await
+    }
+
+    async fn pause(
+        &self,
+        scope: PauseScope,
+        reason: Option<&str>,
+        by: &Person,
+    ) -> Result<Pause, RecordError> {
+        self.record.pause(scope, reason, by).await
+    }
+
+    async fn unpause(&self, scope: PauseScope) -> Result<bool, RecordError> {
+        self.record.unpause(scope).await
+    }
+
+    async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, RecordError> {
+        let met = self.meet(Call::Pauses).await;
+        met.map_err(|error| RecordError::Away(Box::new(error)))?;
+        self.record.pauses(machine).await
+    }
+}

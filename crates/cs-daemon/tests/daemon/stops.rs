@@ -1,0 +1,67 @@
+//! Stops that come at bad moments.
+
+use cs_daemon::control::{self, Stopped};
+use cs_model::{Ending, RunState};
+use libtest_mimic::Trial;
+
+use crate::record::{Call, Instead};
+use crate::world::{World, trial};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial(
+            "I7: a stop is answered only when its agent is gone, also while the daemon rests from trouble",
+            while_it_rests,
+        ),
+        trial(
+            "I1: an agent whose attempt the record does not know any more is stopped, noted or not",
+            stopped_unnoted,
+        ),
+        trial(
+            "a stop of a card of which nothing runs is answered at once",
+            of_nothing,
+        ),
+    ]
+}
+
+async fn while_it_rests(world: World) {
+    let agent = world.gated("agent");
+    let card = world.send("agent").await;
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_runs("agent").await;
+    daemon.leave().await;
+
+    world.record.plan(Call::RunBrief, [Instead::Away]);
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_said("could not be carried on").await;
+    world.stop(card).await;
+    let stopped = control::stop(&world.state(), card).await.unwrap();
+    assert!(matches!(stopped, Stopped::Closed { .. }), "{stopped:?}");
+    assert!(!world.is_alive("agent"));
+    daemon.leave().await;
+}
+
+async fn stopped_unnoted(world: World) {
+    let agent = world.gated("agent");
+    let card = world.send("agent").await;
+    world.record.plan(Call::RecordProcess, [Instead::Away]);
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_runs("agent").await;
+    world.until_said("could not be noted").await;
+    daemon.leave().await;
+    world.stop(card).await;
+
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert!(!world.is_alive("agent"));
+    let run = world.card(card).await.runs.remove(0);
+    assert_eq!(run.state, RunState::Ended(Ending::Stopped));
+}
+
+async fn of_nothing(world: World) {
+    let card = world.send("elsewhere").await;
+    let daemon = world.daemon(&[]).await;
+    world.stop(card).await;
+    let stopped = control::stop(&world.state(), card).await.unwrap();
+    assert_eq!(stopped, Stopped::Closed { executions: 0 });
+    daemon.leave().await;
+}

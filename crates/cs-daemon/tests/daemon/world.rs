@@ -1,0 +1,284 @@
+//! What the tests of the daemon share: one machine with a state directory, a record, and agents that are shell commands.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use cs_daemon::control::{self, Stopped};
+use cs_daemon::{
+    Borders, Checkouts, Daemon, DaemonError, Deps, Ended, MachineIdentity, Mode, Reporter, Settings, StateDir,
+};
+use cs_harness::{AgentConfig, CommandMode};
+use cs_model::{Author, CardId, Clock, CodebaseId, IdSource, MachineId, TurnId, TurnSeq};
+use cs_record::{CardDetail, CardReads, PeopleActs, Record, Send, SendTo};
+use cs_supervise::ShimProgram;
+use cs_testkit::{MemoryStore, SeededIds, SetClock};
+use cs_worktree::{Git, GitSetup, Identity, Worktrees};
+use libtest_mimic::{Failed, Trial};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use crate::record::Disturbed;
+
+/// Nothing in these tests may take longer, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(50);
+
+/// A test that must be over within [`LIMIT`].
+pub(crate) fn trial<F: Future<Output = ()>>(
+    name: &str,
+    test: impl FnOnce(World) -> F + std::marker::Send + 'static,
+) -> Trial {
+    Trial::test(name, move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()?;
+        runtime
+            .block_on(async { tokio::time::timeout(LIMIT, test(World::new())).await })
+            .map_err(|_| Failed::from("it did not come to an end"))
+    })
+}
+
+/// A machine.
+pub(crate) struct World {
+    root: TempDir,
+    pub(crate) record: Arc<Disturbed>,
+    clock: Arc<SetClock>,
+    ids: Arc<SeededIds>,
+    machine: MachineId,
+    said: Arc<Said>,
+}
+
+/// What a daemon said to its operator.
+#[derive(Debug, Default)]
+struct Said(Mutex<Vec<String>>);
+
+impl Reporter for Said {
+    fn out(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+
+    fn said(&self, line: &str) {
+        self.out(line);
+    }
+}
+
+/// A machine without a codebase.
+#[derive(Debug)]
+struct NoCheckouts;
+
+impl Checkouts for NoCheckouts {
+    fn checkout(&self, _: CodebaseId) -> Option<PathBuf> {
+        None
+    }
+
+    fn codebases(&self) -> Vec<CodebaseId> {
+        Vec::new()
+    }
+}
+
+/// A daemon that stays until it is told to leave.
+pub(crate) struct Staying {
+    leave: tokio::sync::oneshot::Sender<()>,
+    task: JoinSet<Result<Ended, DaemonError>>,
+}
+
+impl Staying {
+    /// Tells it to leave, and waits until it has.
+    pub(crate) async fn leave(mut self) -> Ended {
+        self.leave.send(()).unwrap();
+        self.task.join_next().await.unwrap().unwrap().unwrap()
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        let shm = Path::new("/dev/shm");
+        let root = if shm.is_dir() {
+            tempfile::tempdir_in(shm)
+        } else {
+            tempfile::tempdir()
+        };
+        let clock = Arc::new(SetClock::new());
+        let ids = |seed| Arc::new(SeededIds::new(seed, Arc::clone(&clock) as Arc<dyn Clock>));
+        let (record_ids, ids) = (ids(1), ids(2));
+        Self {
+            root: root.unwrap(),
+            record: Disturbed::new(Record::new(MemoryStore::new(clock.clone()), record_ids)),
+            machine: MachineId::from_uuid(ids.uuid_v7()),
+            clock,
+            ids,
+            said: Arc::default(),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(crate) fn state(&self) -> StateDir {
+        StateDir::open(&self.path("state")).unwrap()
+    }
+
+    /// Sends a message to a new card whose agent is the named one.
+    pub(crate) async fn send(&self, agent: &str) -> CardId {
+        let card = CardId::from_uuid(self.ids.uuid_v7());
+        let to = SendTo::NewCard {
+            card,
+            title: "Work".to_owned(),
+            codebase: None,
+            base: None,
+            agent: agent.parse().unwrap(),
+        };
+        let send = Send {
+            turn: TurnId::from_uuid(self.ids.uuid_v7()),
+            to,
+            person: "Ada".parse().unwrap(),
+            body: "Do it".to_owned(),
+        };
+        self.record.record.send(&send).await.unwrap();
+        card
+    }
+
+    pub(crate) async fn stop(&self, card: CardId) {
+        let person = "Ada".parse().unwrap();
+        self.record.record.stop_card(card, &person).await.unwrap();
+    }
+
+    pub(crate) async fn card(&self, card: CardId) -> CardDetail {
+        self.record.record.card(card).await.unwrap()
+    }
+
+    pub(crate) async fn answers(&self, card: CardId) -> Vec<String> {
+        let turns = self.record.record.turns(card, TurnSeq::START, 100).await.unwrap();
+        let by_agent = turns
+            .into_iter()
+            .filter(|turn| matches!(turn.author, Author::Agent(_)));
+        by_agent.map(|turn| turn.body).collect()
+    }
+
+    /// A shell command that counts its starts in a file, writes its process id to another, and waits for a third.
+    pub(crate) fn gated(&self, name: &str) -> String {
+        let path = |kind: &str| self.path(&format!("{name}.{kind}")).display().to_string();
+        format!(
+            "echo x >> {}; echo $$ > {}.new; mv {}.new {}; until test -e {}; do sleep 0.02; done; echo Done.",
+            path("starts"),
+            path("pid"),
+            path("pid"),
+            path("pid"),
+            path("go")
+        )
+    }
+
+    pub(crate) fn open_gate(&self, name: &str) {
+        fs::write(self.path(&format!("{name}.go")), "").unwrap();
+    }
+
+    pub(crate) fn starts(&self, name: &str) -> usize {
+        fs::read_to_string(self.path(&format!("{name}.starts"))).map_or(0, |text| text.lines().count())
+    }
+
+    /// Waits until a gated agent runs.
+    pub(crate) async fn until_runs(&self, name: &str) {
+        let pid = self.path(&format!("{name}.pid"));
+        self.until(|| pid.exists()).await;
+    }
+
+    pub(crate) fn is_alive(&self, name: &str) -> bool {
+        let pid = fs::read_to_string(self.path(&format!("{name}.pid"))).unwrap();
+        let line = fs::read_to_string(format!("/proc/{}/cmdline", pid.trim())).unwrap_or_default();
+        line.contains(name)
+    }
+
+    /// Waits until the operator was told something.
+    pub(crate) async fn until_said(&self, what: &str) {
+        self.until(|| self.said.0.lock().unwrap().iter().any(|line| line.contains(what)))
+            .await;
+    }
+
+    async fn until(&self, holds: impl Fn() -> bool) {
+        let deadline = Instant::now() + LIMIT;
+        while !holds() {
+            assert!(Instant::now() < deadline, "{:?}", self.said);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Everything that a daemon is given; `agents` are names and shell commands.
+    async fn deps(&self, agents: &[(&str, &str)]) -> Deps {
+        let git = Git::probe(GitSetup {
+            path: search_path(),
+            home: self.root.path().to_owned(),
+            xdg_config_home: None,
+            state_dir: self.path("state"),
+            identity: Identity::default(),
+        });
+        let configured = |(name, script): &(&str, &str)| {
+            let argv = vec!["sh".to_owned(), "-c".to_owned(), (*script).to_owned()];
+            let agent = AgentConfig::new(name, argv, CommandMode::Plain).unwrap();
+            ((*name).to_owned(), agent)
+        };
+        Deps {
+            record: self.record.ports(),
+            machine: MachineIdentity {
+                id: self.machine,
+                name: "desk".to_owned(),
+                person: "Ada".parse().unwrap(),
+            },
+            agents: agents.iter().map(configured).collect(),
+            checkouts: Arc::new(NoCheckouts),
+            worktrees: Arc::new(Worktrees::new(self.state().git(), git.await.unwrap())),
+            shim: Arc::new(ShimProgram::current().unwrap()),
+            agent_env: vec![("PATH".into(), search_path())],
+            clock: self.clock.clone(),
+            ids: self.ids.clone(),
+            reporter: self.said.clone(),
+            settings: Settings {
+                slots: 1,
+                stop_grace: Duration::from_millis(200),
+                ..Settings::default()
+            },
+            borders: Borders::none(),
+        }
+    }
+
+    /// Runs a daemon until nothing is left to do.
+    pub(crate) async fn run_once(&self, agents: &[(&str, &str)]) -> Result<Ended, DaemonError> {
+        let lock = self.state().lock().unwrap();
+        let daemon = Daemon::open(self.deps(agents).await, lock)?;
+        daemon.run(Mode::Once, std::future::pending()).await
+    }
+
+    /// Starts a daemon that stays, and waits until it listens.
+    pub(crate) async fn daemon(&self, agents: &[(&str, &str)]) -> Staying {
+        let lock = self.state().lock().unwrap();
+        let daemon = Daemon::open(self.deps(agents).await, lock).unwrap();
+        let (leave, told) = tokio::sync::oneshot::channel();
+        let mut task = JoinSet::new();
+        task.spawn(daemon.run(Mode::Stay, async {
+            told.await.unwrap();
+        }));
+        let nobody = CardId::from_uuid(self.ids.uuid_v7());
+        while control::stop(&self.state(), nobody).await.unwrap() == Stopped::NoDaemon {
+            tokio::task::yield_now().await;
+        }
+        Staying { leave, task }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "programs are looked up where the tests are started"
+)]
+fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap()
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "World({:?})", self.said)
+    }
+}
