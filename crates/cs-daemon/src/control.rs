@@ -4,5 +4,5 @@ mod client;
 mod server;
 mod wire;
 
-pub use client::{ControlError, Stopped, poke, stop};
+pub use client::{ControlError, Poked, Stopped, poke, stop};
 pub(crate) use server::{Request, serve};

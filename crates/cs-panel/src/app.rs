@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cs_daemon::control::Poked;
 use cs_daemon::{StateDir, StateError};
 use cs_model::{Clock, MachineId, Person, Time};
 use cs_worktree::{Git, GitSetup, Identity, WorktreeError};
@@ -95,6 +96,14 @@ impl App {
             record,
             checkouts,
         })
+    }
+
+    /// Tells this machine's daemon that the record changed; where none runs, says how one is started.
+    pub(crate) async fn wake(&self, desk: &Desk) {
+        if cs_daemon::control::poke(&desk.state).await == Poked::NoDaemon {
+            self.out
+                .said("no daemon runs here yet: `cs-panel run` starts one, which carries this out");
+        }
     }
 
     /// Finds the git program.

@@ -31,20 +31,23 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// The heading of the flags that every command takes, apart from a command's own.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Flags that every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Directory of this machine's state [env: CS_PANEL_STATE_DIR] [default: ~/.local/state/cs-panel].
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
     /// Where the record is, as sqlite:PATH [env: CS_PANEL_DATABASE_URL] [default: a file in the state directory].
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "URL")]
     pub(crate) database_url: Option<String>,
     /// Configuration file [default: ~/.config/cs-panel/config.toml].
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Print JSON for programs instead of text for people.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
 }
 

@@ -54,7 +54,9 @@ impl Failure {
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         let cure = match &error {
-            RecordError::NotFound { what: "card", .. } => "; `cs-panel cards --all` lists them",
+            RecordError::NotFound { what: "card", .. } => {
+                "; give four or more of the last digits of its id: `cs-panel cards --all` lists them"
+            }
             RecordError::NotFound {
                 what: "question" | "ask",
                 ..

@@ -89,8 +89,10 @@ pub enum Refusal {
         /// What it takes.
         choices: Vec<String>,
     },
-    /// An agent is at work, so that its work cannot be landed now.
-    #[error("an agent is working on card {card}: wait for it, or stop it with `cs-panel stop {card}`")]
+    /// An agent is at work or will be started again by itself, so that its work cannot be landed now.
+    #[error(
+        "an agent works on card {card}, or is about to try again: wait for it, or stop it with `cs-panel stop {card}`"
+    )]
     AgentAtWork {
         /// The card, short.
         card: String,

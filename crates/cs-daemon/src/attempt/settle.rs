@@ -124,7 +124,7 @@ pub(crate) async fn settle(cx: &Context, settling: Settling) -> Result<(), Troub
         Fenced::Applied(standing) => standing.row,
         Fenced::Stale(standing) => {
             cx.said(&format!(
-                "run {} attempt {} is not settled: {standing}",
+                "run {} attempt {} counts no more: {standing}",
                 row.run.short(),
                 row.epoch
             ));

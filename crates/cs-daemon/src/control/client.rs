@@ -29,6 +29,15 @@ pub enum Stopped {
     NoDaemon,
 }
 
+/// What became of the word that the record changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Poked {
+    /// A daemon is there. One that is too busy to answer in time looks at the record by itself soon.
+    Told,
+    /// No daemon runs on this state directory, or the one that does is leaving.
+    NoDaemon,
+}
+
 /// Why a daemon could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
@@ -45,10 +54,15 @@ pub enum ControlError {
     Answer(String),
 }
 
-/// Tells a running daemon that the record changed. Without a daemon nothing happens: its next start looks anyway.
-pub async fn poke(state: &StateDir) {
+/// Tells a running daemon that the record changed, and says whether there is one. Without a daemon nothing happens: its next
+/// start looks anyway.
+pub async fn poke(state: &StateDir) -> Poked {
     let asked = tokio::time::timeout(WAKE_TIMEOUT, ask(state, &Ask::Wake)).await;
     tracing::debug!(?asked, "told the daemon that the record changed");
+    match asked {
+        Ok(Ok(None | Some(Reply::Leaving))) => Poked::NoDaemon,
+        Ok(Ok(Some(_)) | Err(_)) | Err(_) => Poked::Told,
+    }
 }
 
 /// Asks a running daemon to close what still runs of a card that was stopped on the record, and waits for its word. The

@@ -37,7 +37,7 @@ pub(crate) async fn answer(app: &App, args: AnswerArgs) -> Result<(), Failure> {
             person,
         })
         .await?;
-    cs_daemon::control::poke(&desk.state).await;
+    app.wake(&desk).await;
     if app.global.json {
         return app.out.json(&AskWire::from(&answered));
     }
@@ -63,7 +63,8 @@ async fn find(desk: &Desk, given: &str) -> Result<AskId, Failure> {
             "`{given}` fits card {card} and question {ask}; give more of the digits"
         ))),
         (None, None) => Err(Failure::plain(format!(
-            "there is no card and no question `{}`; `cs-panel asks` lists the open questions",
+            "there is no card and no question `{}`; give four or more of the last digits of an id: `cs-panel asks` lists \
+             the open questions",
             text::one_line(given, 80)
         ))),
     }

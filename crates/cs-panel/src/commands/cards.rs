@@ -1,7 +1,7 @@
 //! `cards`: the list.
 
 use clap::Args;
-use cs_model::{RunState, Time};
+use cs_model::{CardState, RunState, Time};
 use cs_record::{CardFilter, CardSummary, ReadyFor};
 
 use crate::app::App;
@@ -84,6 +84,7 @@ pub(crate) fn doing(summary: &CardSummary, now: Time) -> String {
         ReadyFor::Resume if ready.from > now => format!("tries again {}", text::in_future(now, ready.from)),
         ReadyFor::Resume => "waits to go on".to_owned(),
         ReadyFor::Turns | ReadyFor::Rearm => "waits for a start".to_owned(),
+        ReadyFor::Nothing if summary.card.state == CardState::Open => "waits for you".to_owned(),
         ReadyFor::Nothing => summary.card.state.to_string(),
     }
 }

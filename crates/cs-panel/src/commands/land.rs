@@ -37,7 +37,7 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
             person,
         })
         .await?;
-    cs_daemon::control::poke(&desk.state).await;
+    app.wake(&desk).await;
     if app.global.json {
         return app.out.json(&LandingWire::from(&accepted));
     }

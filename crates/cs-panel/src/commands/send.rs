@@ -101,7 +101,7 @@ async fn deliver(
             body,
         })
         .await?;
-    cs_daemon::control::poke(&desk.state).await;
+    app.wake(desk).await;
     let (what, codebase) = match place {
         None => ("card", None),
         Some(Place::Nowhere) => {

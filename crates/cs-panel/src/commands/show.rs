@@ -1,12 +1,16 @@
 //! `show`: one card with all that belongs to it.
 
+mod complaint;
+
 use std::fmt::Write as _;
 
 use clap::Args;
+use cs_daemon::StateDir;
 use cs_model::{AskState, RunState, Time, TurnSeq};
-use cs_record::{Ask, CardDetail, Landing, Run, Turn};
+use cs_record::{Ask, CardDetail, CardSummary, Landing, Run, Turn};
+use cs_settle::Usage;
 
-use super::tail;
+use super::{cards, tail};
 use crate::app::App;
 use crate::failure::Failure;
 use crate::text;
@@ -42,7 +46,7 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     let turns = tail::all_turns(desk.ports.reads.as_ref(), id, TurnSeq::new(skipped)).await?;
     let now = app.now();
     let mut page = head(&detail, now);
-    page.push_str(&runs(&detail.runs, now));
+    page.push_str(&runs(&desk.state, &detail.runs, now)?);
     page.push_str(&asks(&detail.asks, now));
     page.push_str(&landings(&detail.landings, now));
     page.push_str(&newest(&turns, skipped, now));
@@ -63,22 +67,9 @@ fn head(detail: &CardDetail, now: Time) -> String {
         card.id.short(),
         text::one_line(&card.title, 200)
     );
-    let live = detail.runs.iter().find(|run| run.state.is_live());
-    let state = match live {
-        Some(run) => format!("{}, {} by {}", card.state, run.state, run.agent),
-        None => card.state.to_string(),
-    };
-    line!(page, "  state     {state}");
+    line!(page, "  state     {}", cards::doing(&summary(detail), now));
     if let Some(reason) = &card.reason {
         line!(page, "  reason    {}", text::one_line(reason, 1_000));
-    }
-    if card.ready.what != cs_record::ReadyFor::Nothing {
-        line!(
-            page,
-            "  ready     for {}, {}",
-            card.ready.what.as_str(),
-            text::in_future(now, card.ready.from)
-        );
     }
     line!(
         page,
@@ -96,19 +87,47 @@ fn head(detail: &CardDetail, now: Time) -> String {
     if card.tries > 0 {
         line!(page, "  tries     {}", card.tries);
     }
-    let used = card.usage;
-    if used.input_tokens + used.output_tokens > 0 {
-        line!(
-            page,
-            "  used      {} tokens in, {} tokens out",
-            used.input_tokens,
-            used.output_tokens
-        );
+    if let Some(used) = used(card.usage) {
+        line!(page, "  used      {used}");
     }
     page
 }
 
-fn runs(runs: &[Run], now: Time) -> String {
+/// Takes from a card's detail what the list of cards shows, so that both say the same of it.
+fn summary(detail: &CardDetail) -> CardSummary {
+    let open = |ask: &&Ask| ask.state == AskState::Open;
+    CardSummary {
+        card: detail.card.clone(),
+        codebase: detail.codebase.clone(),
+        live: detail.runs.iter().find(|run| run.state.is_live()).cloned(),
+        open_asks: detail.asks.iter().filter(open).cloned().collect(),
+        // A detail does not count them, and what a card does follows from the rest.
+        waiting_turns: 0,
+        landing: detail
+            .landings
+            .iter()
+            .find(|landing| !landing.state.is_over())
+            .cloned(),
+    }
+}
+
+/// Says what a card used up, of what its agent reported; nothing when it reported nothing.
+fn used(usage: Usage) -> Option<String> {
+    let mut parts = Vec::new();
+    if usage.input_tokens > 0 || usage.output_tokens > 0 {
+        parts.push(format!(
+            "{} tokens in, {} tokens out",
+            usage.input_tokens, usage.output_tokens
+        ));
+    }
+    if usage.cost_microusd > 0 {
+        let cents = usage.cost_microusd.div_ceil(10_000);
+        parts.push(format!("{}.{:02} USD", cents / 100, cents % 100));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn runs(state: &StateDir, runs: &[Run], now: Time) -> Result<String, Failure> {
     let mut page = String::new();
     for run in runs {
         let since = run.resumed_at.unwrap_or(run.started_at);
@@ -134,11 +153,19 @@ fn runs(runs: &[Run], now: Time) -> String {
             let class = run.failure.map(|class| format!(" ({class})")).unwrap_or_default();
             line!(page, "  failed{class}: {}", text::one_line(because, 1_000));
         }
+        let failed = |error| Failure::failed(error, "what the agent complained about cannot be read");
+        if let Some(complaint) = complaint::of(state, run).map_err(failed)? {
+            line!(page, "  its standard error ends with:");
+            for said in &complaint.lines {
+                line!(page, "    {}", text::one_line(said, 200));
+            }
+            line!(page, "  all of it is in {}", complaint.file.display());
+        }
         if let Some(again) = run.again_at {
             line!(page, "  goes on {}", text::in_future(now, again));
         }
     }
-    page
+    Ok(page)
 }
 
 fn asks(asks: &[Ask], now: Time) -> String {

@@ -36,6 +36,33 @@ fn text_of_others_cannot_write_to_the_terminal() {
 }
 
 #[test]
+fn a_failed_agent_is_shown_with_its_last_words() {
+    let desk = Desk::new();
+    let fails = [
+        "agent",
+        "add",
+        "fails",
+        "--",
+        "sh",
+        "-c",
+        "echo no key >&2; exit 7",
+    ];
+    desk.command(&fails).assert().success();
+    desk.command(&["send", "Try it"]).assert().success();
+    desk.command(&["run", "--once"]).assert().success();
+    let output = desk.command(&["cards", "--json"]).output().expect("it runs");
+    let cards: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let card = cards[0]["card"]["id"].as_str().expect("an id").to_owned();
+    let shown = desk.run(&["show", &card]);
+    assert!(shown.contains("state  tries again in "), "{shown}");
+    assert!(
+        shown.contains("its standard error ends with:\n      no key\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("stderr.spool"), "{shown}");
+}
+
+#[test]
 fn a_pause_says_how_it_ends() {
     let desk = Desk::new();
     let mut shots = desk.run(&["pause", "--reason", "upgrade"]);
