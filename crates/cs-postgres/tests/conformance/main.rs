@@ -1,1 +1,29 @@
-//! The laws of the record over a Postgres server.
+//! The laws of the record over a Postgres server, the server against the store in memory, and what goes wrong with servers.
+//!
+//! `cargo xtask test --postgres` starts a server and names it in `CS_PANEL_TEST_POSTGRES`.
+
+mod compare;
+mod schema;
+
+use std::sync::Arc;
+
+use cs_postgres::PostgresStore;
+use cs_testkit::SetClock;
+use cs_testkit::laws::World;
+use schema::Schema;
+
+async fn postgres() -> World {
+    let schema = Schema::new().await;
+    let (store, clock) = schema.open().await;
+    World::new(store, clock, schema).await
+}
+
+cs_testkit::record_conformance!(postgres().await);
+
+async fn postgres_store() -> (PostgresStore, Arc<SetClock>, Schema) {
+    let schema = Schema::new().await;
+    let (store, clock) = schema.open().await;
+    (store, clock, schema)
+}
+
+cs_testkit::store_conformance!(postgres_store().await);

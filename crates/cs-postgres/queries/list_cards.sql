@@ -1,0 +1,5 @@
+-- Lists cards with what a summary needs, the one that changed last first; with false only those that are not over. One row.
+select json_build_object(
+    'rows', load_rows(array(
+        select c.id from cards c where $1 or c.state not in ('landed', 'closed') order by c.updated_at desc, c.id desc), '{}'),
+    'codebases', coalesce((select json_agg(b) from codebases b), '[]'))::text

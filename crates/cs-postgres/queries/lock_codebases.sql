@@ -1,0 +1,2 @@
+-- Keeps others from registering codebases; takes and reads go on.
+lock table codebases in share row exclusive mode

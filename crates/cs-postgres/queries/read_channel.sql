@@ -1,0 +1,2 @@
+-- Names the channel of this record. Always one row.
+select record_channel()

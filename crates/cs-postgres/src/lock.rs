@@ -1,0 +1,101 @@
+//! Begins transactions. One function of the schema inserts the journal row, locks, and loads in later statements than it locked.
+
+use cs_model::{CodebaseId, MachineId, OperationId, Time, TurnId};
+use cs_record::{Facts, JournalRow, Limits, Select, StoreError};
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryAs;
+use sqlx::{FromRow, PgConnection, Postgres};
+use uuid::Uuid;
+
+use crate::error::store_error;
+use crate::load::{Loaded, from_json};
+use crate::row_runs::JournalStored;
+
+/// What was found: a stored journal row, or what was read under the locks.
+pub(crate) enum Read {
+    Journaled(JournalRow),
+    Locked(Facts),
+}
+
+#[derive(FromRow)]
+struct LockedRow {
+    journaled: Option<String>,
+    now: Option<i64>,
+    paused: Option<bool>,
+    codebases: Option<String>,
+    loaded: Option<String>,
+}
+
+type Asked = QueryAs<'static, Postgres, LockedRow, PgArguments>;
+
+/// Locks and reads what was selected. `now` is the time of a test; without it the server's own is taken.
+pub(crate) async fn read(
+    connection: &mut PgConnection,
+    operation: Option<(MachineId, OperationId)>,
+    select: &Select,
+    now: Option<i64>,
+) -> Result<Read, StoreError> {
+    let asked = ask(operation, select, now);
+    let row = asked
+        .fetch_one(connection)
+        .await
+        .map_err(|error| store_error("lock", error))?;
+    if let Some(json) = row.journaled {
+        let stored: JournalStored = from_json("journal", &json)?;
+        return JournalRow::try_from(stored).map(Read::Journaled);
+    }
+    let (Some(now), Some(paused), Some(codebases), Some(loaded)) =
+        (row.now, row.paused, row.codebases, row.loaded)
+    else {
+        return Err(StoreError::Corrupt("a lock answered with half a row".to_owned()));
+    };
+    let codebases: Vec<Uuid> = from_json("machine_codebases", &codebases)?;
+    let loaded: Loaded = from_json("lock", &loaded)?;
+    Ok(Read::Locked(Facts {
+        now: Time::from_unix_micros(now),
+        limits: Limits {
+            paused,
+            codebases: codebases.into_iter().map(CodebaseId::from_uuid).collect(),
+        },
+        cards: loaded.into_aggregates()?,
+    }))
+}
+
+fn ask(operation: Option<(MachineId, OperationId)>, select: &Select, now: Option<i64>) -> Asked {
+    let begun = operation.map(|(_, operation)| operation.as_uuid());
+    let owner = operation.map(|(machine, _)| machine.as_uuid());
+    let named = |sql: &'static str| sqlx::query_as(sql).bind(now).bind(begun);
+    let cards_of = |what: &'static str, ids: Vec<Uuid>| {
+        named(include_str!("../queries/lock_cards_of.sql"))
+            .bind(owner)
+            .bind(what)
+            .bind(ids)
+    };
+    let card = |card: Uuid, ids: Vec<Uuid>| {
+        named(include_str!("../queries/lock_cards.sql"))
+            .bind(owner)
+            .bind(vec![card])
+            .bind(ids)
+    };
+    match select {
+        Select::Ready {
+            what,
+            machine,
+            agents,
+            limit,
+        } => named(include_str!("../queries/lock_ready.sql"))
+            .bind(machine.as_uuid())
+            .bind(what.as_str())
+            .bind(agents.clone())
+            .bind(i64::from(*limit)),
+        Select::Landings { machine, limit } => named(include_str!("../queries/lock_landings.sql"))
+            .bind(machine.as_uuid())
+            .bind(i64::from(*limit)),
+        Select::Runs(runs) => cards_of("runs", runs.iter().map(|run| run.as_uuid()).collect()),
+        Select::Card(id) => card(id.as_uuid(), Vec::new()),
+        Select::Turn(id, turn) => card(id.as_uuid(), vec![TurnId::as_uuid(*turn)]),
+        Select::CardLanding(id, landing) => card(id.as_uuid(), vec![landing.as_uuid()]),
+        Select::Ask(ask) => cards_of("asks", vec![ask.as_uuid()]),
+        Select::Landing(landing) => cards_of("landings", vec![landing.as_uuid()]),
+    }
+}

@@ -1,0 +1,224 @@
+//! Machines, pauses and codebases.
+
+use cs_fence::TokenHash;
+use cs_model::{CodebaseId, MachineId, Person, Time};
+use cs_record::{Codebase, PRESENCE_LIFE, Pause, PauseScope, Present, Registered, StoreError};
+use serde::Deserialize;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::PostgresStore;
+use crate::error::{commit_error, store_error};
+use crate::load::from_json;
+use crate::reads::CodebaseRow;
+use crate::row_cards::{free_opt, parse};
+use crate::store::{Sql, sql};
+use crate::text::{stored, stored_opt};
+
+pub(crate) async fn present(store: &PostgresStore, present: &Present) -> Result<Registered<()>, StoreError> {
+    let mut tx = store.begin().await?;
+    let now = store.test_now();
+    let machine = present.machine.as_uuid();
+    run(&mut tx, sql!("insert_machine"), |query| query.bind(machine)).await?;
+    let Sql { name, text } = sql!("holds_machine");
+    let (daemon, seen_at, is_present): (String, i64, bool) = sqlx::query_as(text)
+        .bind(machine)
+        .bind(now)
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(|error| store_error(name, error))?;
+    if is_present && !present.may_follow(&parse("machines", machine, &daemon)?) {
+        store.end(tx).await?;
+        return Ok(Registered::Taken(Time::from_unix_micros(seen_at)));
+    }
+    let life = i64::try_from(PRESENCE_LIFE.as_micros()).unwrap_or(i64::MAX);
+    run(&mut tx, sql!("update_machine"), |query| {
+        query
+            .bind(machine)
+            .bind(stored(&present.name).into_owned())
+            .bind(present.person.as_str().to_owned())
+            .bind(stored(&present.boot_id).into_owned())
+            .bind(present.daemon.to_string())
+            .bind(now)
+            .bind(life)
+    })
+    .await?;
+    let codebases: Vec<Uuid> = present.codebases.iter().map(|id| id.as_uuid()).collect();
+    run(&mut tx, sql!("delete_machine_codebases"), |query| {
+        query.bind(machine).bind(codebases.clone())
+    })
+    .await?;
+    has_codebases(&mut tx, machine, codebases).await?;
+    tx.commit().await.map_err(commit_error)?;
+    Ok(Registered::Written(()))
+}
+
+type Query = sqlx::query::Query<'static, sqlx::Postgres, sqlx::postgres::PgArguments>;
+
+/// Runs a statement and returns how many rows it changed.
+async fn run(
+    connection: &mut PgConnection,
+    Sql { name, text }: Sql,
+    bind: impl FnOnce(Query) -> Query,
+) -> Result<u64, StoreError> {
+    let done = bind(sqlx::query(text)).execute(connection).await;
+    Ok(done.map_err(|error| store_error(name, error))?.rows_affected())
+}
+
+async fn has_codebases(
+    connection: &mut PgConnection,
+    machine: Uuid,
+    codebases: Vec<Uuid>,
+) -> Result<(), StoreError> {
+    run(connection, sql!("insert_machine_codebases"), |query| {
+        query.bind(machine).bind(codebases)
+    })
+    .await?;
+    Ok(())
+}
+
+pub(crate) async fn leave(
+    store: &PostgresStore,
+    machine: MachineId,
+    daemon: TokenHash,
+) -> Result<(), StoreError> {
+    let now = store.test_now();
+    let mut tx = store.begin().await?;
+    run(&mut tx, sql!("leave_machine"), |query| {
+        query.bind(machine.as_uuid()).bind(daemon.to_string()).bind(now)
+    })
+    .await?;
+    tx.commit().await.map_err(commit_error)
+}
+
+/// Returns the key of a scope, and its machine.
+fn scope_columns(scope: PauseScope) -> (String, Option<Uuid>) {
+    match scope {
+        PauseScope::Everything => ("everything".to_owned(), None),
+        PauseScope::Machine(machine) => (machine.to_string(), Some(machine.as_uuid())),
+    }
+}
+
+/// Waits until the takes that saw no pause are over: after this returned, no take commits that did not respect it.
+pub(crate) async fn pause(
+    store: &PostgresStore,
+    scope: PauseScope,
+    reason: Option<&str>,
+    by: &Person,
+) -> Result<Pause, StoreError> {
+    let mut tx = store.begin().await?;
+    run(&mut tx, sql!("lock_pauses"), |query| query).await?;
+    let (key, machine) = scope_columns(scope);
+    let Sql { name, text } = sql!("upsert_pause");
+    let at: i64 = sqlx::query_scalar(text)
+        .bind(key)
+        .bind(machine)
+        .bind(stored_opt(reason))
+        .bind(by.as_str())
+        .bind(store.test_now())
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(|error| store_error(name, error))?;
+    tx.commit().await.map_err(commit_error)?;
+    Ok(Pause {
+        scope,
+        reason: reason.map(ToOwned::to_owned),
+        by: by.clone(),
+        at: Time::from_unix_micros(at),
+    })
+}
+
+pub(crate) async fn unpause(store: &PostgresStore, scope: PauseScope) -> Result<bool, StoreError> {
+    let mut tx = store.begin().await?;
+    let Sql { name, text } = sql!("delete_pause");
+    let gone: i64 = sqlx::query_scalar(text)
+        .bind(scope_columns(scope).0)
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(|error| store_error(name, error))?;
+    tx.commit().await.map_err(commit_error)?;
+    Ok(gone > 0)
+}
+
+#[derive(Deserialize)]
+struct PauseRow {
+    machine_id: Option<Uuid>,
+    reason: Option<String>,
+    person: String,
+    at: i64,
+}
+
+pub(crate) async fn pauses(store: &PostgresStore, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
+    let rows: Vec<PauseRow> = store
+        .read_one(sql!("list_pauses"), |query| query.bind(machine.as_uuid()))
+        .await?;
+    let pause = |row: PauseRow| {
+        let machine = row.machine_id.map(MachineId::from_uuid);
+        Ok(Pause {
+            scope: machine.map_or(PauseScope::Everything, PauseScope::Machine),
+            reason: free_opt("pauses", "of a machine", row.reason)?,
+            by: parse("pauses", "of a person", &row.person)?,
+            at: Time::from_unix_micros(row.at),
+        })
+    };
+    rows.into_iter().map(pause).collect()
+}
+
+pub(crate) async fn add_codebase(
+    store: &PostgresStore,
+    id: CodebaseId,
+    name: &str,
+    machine: MachineId,
+) -> Result<Registered<Codebase>, StoreError> {
+    let mut tx = store.begin().await?;
+    run(&mut tx, sql!("lock_codebases"), |query| query).await?;
+    let found = find_codebase(&mut tx, id, name).await?;
+    let codebase = match found {
+        Some(found) if found.id == id => found,
+        Some(other) => {
+            store.end(tx).await?;
+            return Ok(Registered::Taken(other.created_at));
+        }
+        None => insert_codebase(&mut tx, id, name, store.test_now()).await?,
+    };
+    has_codebases(&mut tx, machine.as_uuid(), vec![id.as_uuid()]).await?;
+    run(&mut tx, sql!("notify_record"), |query| query).await?;
+    tx.commit().await.map_err(commit_error)?;
+    Ok(Registered::Written(codebase))
+}
+
+async fn find_codebase(
+    connection: &mut PgConnection,
+    id: CodebaseId,
+    codebase: &str,
+) -> Result<Option<Codebase>, StoreError> {
+    let Sql { name, text } = sql!("find_codebase");
+    let found: Option<String> = sqlx::query_scalar(text)
+        .bind(id.as_uuid())
+        .bind(stored(codebase).into_owned())
+        .fetch_optional(connection)
+        .await
+        .map_err(|error| store_error(name, error))?;
+    found.map(|json| codebase_of(&json)).transpose()
+}
+
+async fn insert_codebase(
+    connection: &mut PgConnection,
+    id: CodebaseId,
+    codebase: &str,
+    now: Option<i64>,
+) -> Result<Codebase, StoreError> {
+    let Sql { name, text } = sql!("insert_codebase");
+    let json: String = sqlx::query_scalar(text)
+        .bind(id.as_uuid())
+        .bind(stored(codebase).into_owned())
+        .bind(now)
+        .fetch_one(connection)
+        .await
+        .map_err(|error| store_error(name, error))?;
+    codebase_of(&json)
+}
+
+fn codebase_of(json: &str) -> Result<Codebase, StoreError> {
+    from_json::<CodebaseRow>("codebases", json)?.try_into()
+}

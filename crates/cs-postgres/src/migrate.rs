@@ -1,0 +1,132 @@
+//! Brings a record to the version of this binary: forward only, all steps in one transaction, one process at a time.
+
+use sqlx::{Connection, PgConnection};
+
+use crate::open::connect;
+use crate::{OpenError, Settings};
+
+/// One step of the schema. Once landed it is never edited.
+pub(crate) struct Migration {
+    /// The version that it leads to: 1, 2 and so on.
+    pub(crate) version: u32,
+    /// The lowest version that a binary must know to use the record after it: a step that only adds keeps it one behind, so that
+    /// machines are updated one after another.
+    pub(crate) usable_from: u32,
+    pub(crate) sql: &'static str,
+}
+
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    usable_from: 1,
+    sql: include_str!("../migrations/0001_record.sql"),
+}];
+
+/// Returns the newest version that a list of steps knows.
+pub(crate) fn known(migrations: &[Migration]) -> u32 {
+    migrations.last().map_or(0, |newest| newest.version)
+}
+
+/// What is in a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    Empty,
+    Ours { version: u32, usable_from: u32 },
+    SomethingElse,
+}
+
+/// What a migration did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migrated {
+    /// The version that was there; 0 for an empty database.
+    pub from: u32,
+    /// The version that is there now. The same: there was nothing to do.
+    pub to: u32,
+}
+
+/// Brings the record to the version of this binary. Nothing else ever changes its schema. It may be repeated, and asked for by
+/// several at once. A record that is newer stays as it is.
+///
+/// # Errors
+/// [`OpenError`]; the record is as it was then.
+pub async fn migrate(settings: &Settings) -> Result<Migrated, OpenError> {
+    migrate_with(settings, MIGRATIONS).await
+}
+
+/// Migrates with a given list of steps, so that tests can have older and newer binaries.
+pub(crate) async fn migrate_with(
+    settings: &Settings,
+    migrations: &[Migration],
+) -> Result<Migrated, OpenError> {
+    let failed = |error| OpenError::of(settings, error);
+    let mut connection = connect(settings).await?;
+    let mut tx = connection.begin().await.map_err(failed)?;
+    sqlx::raw_sql("select pg_advisory_xact_lock(7165067210325782126)") // "cs-panel"
+        .execute(&mut *tx)
+        .await
+        .map_err(failed)?;
+    let from = match look(&mut tx).await.map_err(failed)? {
+        Found::Empty => 0,
+        Found::Ours { version, .. } => version,
+        Found::SomethingElse => {
+            return Err(OpenError::NotOurs {
+                place: settings.place(),
+            });
+        }
+    };
+    for step in migrations.iter().filter(|step| step.version > from) {
+        let applied = apply(&mut tx, step).await;
+        applied.map_err(|source| of_step(settings, step, source))?;
+    }
+    tx.commit().await.map_err(failed)?;
+    connection.close().await.map_err(failed)?;
+    Ok(Migrated {
+        from,
+        to: from.max(known(migrations)),
+    })
+}
+
+fn of_step(settings: &Settings, step: &Migration, source: sqlx::Error) -> OpenError {
+    match OpenError::of(settings, source) {
+        OpenError::Unusable { place, source } => OpenError::Migration {
+            place,
+            to: step.version,
+            source,
+        },
+        other => other,
+    }
+}
+
+async fn apply(connection: &mut PgConnection, step: &Migration) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(step.sql).execute(&mut *connection).await?;
+    sqlx::query(include_str!("../queries/write_version.sql"))
+        .persistent(false)
+        .bind(i64::from(step.version))
+        .bind(i64::from(step.usable_from))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Looks what is in the schema that comes first in the search path.
+pub(crate) async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
+    let (ours, tables): (bool, bool) = sqlx::query_as(include_str!("../queries/look_at_schema.sql"))
+        .persistent(false)
+        .fetch_one(&mut *connection)
+        .await?;
+    if !ours {
+        return Ok(if tables {
+            Found::SomethingElse
+        } else {
+            Found::Empty
+        });
+    }
+    let row: Option<(i32, i32)> = sqlx::query_as(include_str!("../queries/read_version.sql"))
+        .persistent(false)
+        .fetch_optional(connection)
+        .await?;
+    let versions = row.map(|(version, from)| (u32::try_from(version), u32::try_from(from)));
+    Ok(match versions {
+        Some((Ok(version), Ok(usable_from))) => Found::Ours { version, usable_from },
+        Some(_) | None => Found::SomethingElse,
+    })
+}

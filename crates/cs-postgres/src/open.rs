@@ -1,0 +1,217 @@
+//! Opens the record, and says in plain words why it cannot be opened.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, Executor, PgConnection};
+
+use crate::error::{code, sqlstate};
+use crate::migrate::{self, Found, MIGRATIONS, known};
+use crate::settings::{CONNECTIONS, SESSION, Sessions};
+use crate::{PostgresStore, Settings};
+
+/// How long a connection is waited for.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why the record cannot be opened. Nothing was changed. No text of it holds a password.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL is none.
+    #[error(
+        "the database URL cannot be used: {why}; expected postgres://USER@HOST/DATABASE?sslmode=verify-full"
+    )]
+    BadUrl {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Nobody answers there, or not in time.
+    #[error("the record {place} cannot be reached: is the server running, and is the address right?")]
+    Unreachable {
+        /// Where.
+        place: String,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// The connection cannot be made secure as `sslmode` demands.
+    #[error("the connection to the record {place} cannot be made secure: check sslmode and sslrootcert")]
+    Insecure {
+        /// Where.
+        place: String,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// The server does not take this user and password.
+    #[error(
+        "the record {place} refuses user `{user}`: check the user and the password (in the URL, PGPASSWORD or ~/.pgpass)"
+    )]
+    Refused {
+        /// Where.
+        place: String,
+        /// Who.
+        user: String,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// There is no such database on the server.
+    #[error("there is no database {place}: create it with `createdb`, then run `cs-panel migrate`")]
+    NoDatabase {
+        /// Where.
+        place: String,
+    },
+    /// Nothing of cs-panel, or an older schema, is in the database.
+    #[error(
+        "the record {place} has version {found}, this cs-panel needs {needed}: run `cs-panel migrate` once, on any machine"
+    )]
+    NotMigrated {
+        /// Where.
+        place: String,
+        /// Its version, 0 when it is empty.
+        found: u32,
+        /// The version that this binary needs.
+        needed: u32,
+    },
+    /// A newer cs-panel has migrated it, and this binary is too old to use it.
+    #[error(
+        "the record {place} has version {found}, this cs-panel knows up to {known}: use a newer cs-panel"
+    )]
+    TooNew {
+        /// Where.
+        place: String,
+        /// Its version.
+        found: u32,
+        /// The newest version that this binary knows.
+        known: u32,
+    },
+    /// The database holds something else.
+    #[error(
+        "the database {place} holds something else than a record of cs-panel: give another one, or another schema"
+    )]
+    NotOurs {
+        /// Where.
+        place: String,
+    },
+    /// The server can be read only: a standby, or set so.
+    #[error("the record {place} can only be read: connect to the primary server")]
+    ReadOnly {
+        /// Where.
+        place: String,
+    },
+    /// The server answers and cannot be used.
+    #[error("the record {place} cannot be used")]
+    Unusable {
+        /// Where.
+        place: String,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// A step of the schema failed; the record is as it was.
+    #[error("the record {place} cannot be brought to version {to}")]
+    Migration {
+        /// Where.
+        place: String,
+        /// The version that failed.
+        to: u32,
+        /// Why.
+        source: sqlx::Error,
+    },
+}
+
+impl OpenError {
+    /// Says what an error means that came while connecting or before the record was known.
+    pub(crate) fn of(settings: &Settings, source: sqlx::Error) -> Self {
+        let place = settings.place();
+        match (sqlstate(&source).as_deref(), &source) {
+            (Some(code::BAD_PASSWORD | code::BAD_AUTHORIZATION), _) => Self::Refused {
+                place,
+                user: settings.options.get_username().to_owned(),
+                source,
+            },
+            (Some(code::NO_DATABASE), _) => Self::NoDatabase { place },
+            (Some(code::READ_ONLY), _) => Self::ReadOnly { place },
+            (Some(_), _) => Self::Unusable { place, source },
+            (None, sqlx::Error::Tls(_)) => Self::Insecure { place, source },
+            (None, _) => Self::Unreachable { place, source },
+        }
+    }
+}
+
+/// Connects once, so that the reason of a failure is heard: a pool would only say that it waited in vain.
+pub(crate) async fn connect(settings: &Settings) -> Result<PgConnection, OpenError> {
+    let connecting = PgConnection::connect_with(&settings.options);
+    let connected = match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
+        Ok(connected) => connected,
+        Err(_) => Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())),
+    };
+    connected.map_err(|error| OpenError::of(settings, error))
+}
+
+pub(crate) async fn open(settings: &Settings) -> Result<PostgresStore, OpenError> {
+    let failed = |error| OpenError::of(settings, error);
+    let mut connection = connect(settings).await?;
+    let found = migrate::look(&mut connection).await.map_err(failed)?;
+    check(settings, &found)?;
+    let read_only: bool = sqlx::query_scalar("select current_setting('transaction_read_only') = 'on'")
+        .persistent(false)
+        .fetch_one(&mut connection)
+        .await
+        .map_err(failed)?;
+    connection.close().await.map_err(failed)?;
+    if read_only {
+        return Err(OpenError::ReadOnly {
+            place: settings.place(),
+        });
+    }
+    let pool = pool(CONNECTIONS, settings.sessions).connect_lazy_with(options(settings));
+    Ok(PostgresStore {
+        pool,
+        sessions: settings.sessions,
+        clock: settings.clock.clone(),
+    })
+}
+
+/// A record that is newer is usable as long as its schema says so: it only has more than this binary knows.
+fn check(settings: &Settings, found: &Found) -> Result<(), OpenError> {
+    let (place, known) = (settings.place(), known(MIGRATIONS));
+    match *found {
+        Found::Empty => Err(OpenError::NotMigrated {
+            place,
+            found: 0,
+            needed: known,
+        }),
+        Found::SomethingElse => Err(OpenError::NotOurs { place }),
+        Found::Ours { version, .. } if version < known => Err(OpenError::NotMigrated {
+            place,
+            found: version,
+            needed: known,
+        }),
+        Found::Ours { version, usable_from } if usable_from > known => Err(OpenError::TooNew {
+            place,
+            found: version,
+            known,
+        }),
+        Found::Ours { .. } => Ok(()),
+    }
+}
+
+/// Statements that are not prepared for longer than their transaction go to no cache.
+pub(crate) fn options(settings: &Settings) -> PgConnectOptions {
+    match settings.sessions {
+        Sessions::Own => settings.options.clone(),
+        Sessions::Shared => settings.options.clone().statement_cache_capacity(0),
+    }
+}
+
+/// No connection is tried out before it is used: that would be a round trip for every call, and the first statement of a
+/// transaction finds out as well.
+pub(crate) fn pool(connections: u32, sessions: Sessions) -> PgPoolOptions {
+    let pool = PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(CONNECT_TIMEOUT)
+        .test_before_acquire(false);
+    match sessions {
+        Sessions::Shared => pool,
+        Sessions::Own => pool.after_connect(|connection, _| {
+            Box::pin(async move { connection.execute(SESSION).await.map(drop) })
+        }),
+    }
+}

@@ -1,0 +1,227 @@
+//! Reads: each one statement, so that it sees one snapshot.
+
+use std::collections::BTreeMap;
+
+use cs_model::{AskId, CardId, CodebaseId, LandingId, MachineId, RunId, Time, TurnSeq};
+use cs_record::{
+    Aggregate, Ask, Card, CardDetail, CardFilter, CardSummary, Codebase, Landing, LandingBrief, Peeked, Run,
+    RunBrief, StoreError, Turn,
+};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::PostgresStore;
+use crate::load::{Loaded, domain};
+use crate::row_cards::{AskRow, CardRow, TurnRow, free, free_opt};
+use crate::row_runs::{LandingRow, RunRow};
+use crate::store::sql;
+
+#[derive(Deserialize)]
+struct PeekRow {
+    turns: bool,
+    rearms: bool,
+    resumes: bool,
+    landings: bool,
+    to_close: bool,
+    next_due: Option<i64>,
+}
+
+pub(crate) async fn peek(
+    store: &PostgresStore,
+    machine: MachineId,
+    agents: &[String],
+) -> Result<Peeked, StoreError> {
+    let now = store.test_now();
+    let row: PeekRow = store
+        .read_one(sql!("peek_work"), |query| {
+            query.bind(machine.as_uuid()).bind(agents.to_vec()).bind(now)
+        })
+        .await?;
+    Ok(Peeked {
+        turns: row.turns,
+        rearms: row.rearms,
+        resumes: row.resumes,
+        landings: row.landings,
+        to_close: row.to_close,
+        next_due: row.next_due.map(Time::from_unix_micros),
+    })
+}
+
+pub(crate) async fn run(store: &PostgresStore, run: RunId) -> Result<Option<Run>, StoreError> {
+    let row: Option<RunRow> = store
+        .read(sql!("read_run"), |query| query.bind(run.as_uuid()))
+        .await?;
+    row.map(Run::try_from).transpose()
+}
+
+#[derive(Deserialize)]
+struct BriefRow {
+    run: RunRow,
+    card: CardRow,
+    codebase: Option<String>,
+    turns: Vec<TurnRow>,
+    asks: Vec<AskRow>,
+}
+
+pub(crate) async fn run_brief(
+    store: &PostgresStore,
+    run: RunId,
+) -> Result<Option<(Run, RunBrief)>, StoreError> {
+    let row: Option<BriefRow> = store
+        .read(sql!("read_run_brief"), |query| query.bind(run.as_uuid()))
+        .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let brief = RunBrief {
+        card: Card::try_from(row.card)?,
+        codebase: free_opt("codebases", "of a card", row.codebase)?,
+        turns: domain(row.turns)?,
+        asks: domain(row.asks)?,
+    };
+    Ok(Some((Run::try_from(row.run)?, brief)))
+}
+
+#[derive(Deserialize)]
+struct LandingBriefRow {
+    landing: LandingRow,
+    card: CardRow,
+}
+
+pub(crate) async fn landing_brief(
+    store: &PostgresStore,
+    landing: LandingId,
+) -> Result<Option<LandingBrief>, StoreError> {
+    let row: Option<LandingBriefRow> = store
+        .read(sql!("read_landing_brief"), |query| query.bind(landing.as_uuid()))
+        .await?;
+    row.map(|row| {
+        Ok(LandingBrief {
+            card: Card::try_from(row.card)?,
+            landing: Landing::try_from(row.landing)?,
+        })
+    })
+    .transpose()
+}
+
+pub(crate) async fn machine_runs(store: &PostgresStore, machine: MachineId) -> Result<Vec<Run>, StoreError> {
+    let rows: Vec<RunRow> = store
+        .read_one(sql!("list_machine_runs"), |query| query.bind(machine.as_uuid()))
+        .await?;
+    domain(rows)
+}
+
+pub(crate) async fn cards_ending(store: &PostgresStore, digits: &str) -> Result<Vec<CardId>, StoreError> {
+    let ids: Vec<Uuid> = store
+        .read_one(sql!("find_cards"), |query| query.bind(digits.to_owned()))
+        .await?;
+    Ok(ids.into_iter().map(CardId::from_uuid).collect())
+}
+
+pub(crate) async fn asks_ending(store: &PostgresStore, digits: &str) -> Result<Vec<AskId>, StoreError> {
+    let ids: Vec<Uuid> = store
+        .read_one(sql!("find_asks"), |query| query.bind(digits.to_owned()))
+        .await?;
+    Ok(ids.into_iter().map(AskId::from_uuid).collect())
+}
+
+#[derive(Deserialize)]
+struct CardsRow {
+    rows: Loaded,
+    codebases: Vec<CodebaseRow>,
+}
+
+pub(crate) async fn cards(store: &PostgresStore, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError> {
+    let all = match filter {
+        CardFilter::Current => false,
+        CardFilter::All => true,
+    };
+    let row: CardsRow = store
+        .read_one(sql!("list_cards"), |query| query.bind(all))
+        .await?;
+    let codebases: Vec<Codebase> = domain(row.codebases)?;
+    let names: BTreeMap<CodebaseId, String> = codebases.into_iter().map(|one| (one.id, one.name)).collect();
+    let summary = |aggregate: Aggregate| {
+        let codebase = aggregate.card.codebase.and_then(|id| names.get(&id).cloned());
+        CardSummary::of(aggregate, codebase)
+    };
+    Ok(row.rows.into_aggregates()?.into_iter().map(summary).collect())
+}
+
+#[derive(Deserialize)]
+struct DetailRow {
+    card: CardRow,
+    codebase: Option<String>,
+    runs: Vec<RunRow>,
+    asks: Vec<AskRow>,
+    landings: Vec<LandingRow>,
+}
+
+pub(crate) async fn card(store: &PostgresStore, card: CardId) -> Result<Option<CardDetail>, StoreError> {
+    let row: Option<DetailRow> = store
+        .read(sql!("read_card"), |query| query.bind(card.as_uuid()))
+        .await?;
+    row.map(|row| {
+        Ok(CardDetail {
+            card: Card::try_from(row.card)?,
+            codebase: free_opt("codebases", "of a card", row.codebase)?,
+            runs: domain(row.runs)?,
+            asks: domain(row.asks)?,
+            landings: domain(row.landings)?,
+        })
+    })
+    .transpose()
+}
+
+pub(crate) async fn turns(
+    store: &PostgresStore,
+    card: CardId,
+    after: TurnSeq,
+    limit: u32,
+) -> Result<Option<Vec<Turn>>, StoreError> {
+    let rows: Option<Vec<TurnRow>> = store
+        .read(sql!("read_turns"), |query| {
+            query
+                .bind(card.as_uuid())
+                .bind(i64::from(after.get()))
+                .bind(i64::from(limit))
+        })
+        .await?;
+    rows.map(domain).transpose()
+}
+
+#[derive(Deserialize)]
+struct OpenAskRow {
+    ask: AskRow,
+    title: String,
+}
+
+pub(crate) async fn open_asks(store: &PostgresStore) -> Result<Vec<(Ask, String)>, StoreError> {
+    let rows: Vec<OpenAskRow> = store.read_one(sql!("list_open_asks"), |query| query).await?;
+    rows.into_iter()
+        .map(|row| Ok((Ask::try_from(row.ask)?, free("cards", "of an ask", row.title)?)))
+        .collect()
+}
+
+#[derive(Deserialize)]
+pub(crate) struct CodebaseRow {
+    id: Uuid,
+    name: String,
+    created_at: i64,
+}
+
+impl TryFrom<CodebaseRow> for Codebase {
+    type Error = StoreError;
+    fn try_from(row: CodebaseRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: CodebaseId::from_uuid(row.id),
+            name: free("codebases", row.id, row.name)?,
+            created_at: Time::from_unix_micros(row.created_at),
+        })
+    }
+}
+
+pub(crate) async fn codebases(store: &PostgresStore) -> Result<Vec<Codebase>, StoreError> {
+    let rows: Vec<CodebaseRow> = store.read_one(sql!("list_codebases"), |query| query).await?;
+    domain(rows)
+}

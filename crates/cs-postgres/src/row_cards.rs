@@ -1,0 +1,330 @@
+//! Rows of cards, turns and asks, both ways.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use cs_model::{AskId, Author, CardId, CodebaseId, MachineId, RunId, Time, TurnId};
+use cs_record::{Ask, Card, Readiness, ReadyFor, StoreError, Turn, TurnMark};
+use cs_settle::{Offer, Usage};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::error::undecodable;
+use crate::text::{read, stored, stored_opt};
+
+/// Reads a stored text.
+pub(crate) fn parse<T: FromStr<Err: Display>>(
+    table: &'static str,
+    id: impl Display,
+    text: &str,
+) -> Result<T, StoreError> {
+    text.parse()
+        .map_err(|error: T::Err| undecodable(table, id, error))
+}
+
+/// Reads a stored free text.
+pub(crate) fn free(table: &'static str, id: impl Display, text: String) -> Result<String, StoreError> {
+    read(text).ok_or_else(|| undecodable(table, id, "a text that is not stored as texts are"))
+}
+
+/// Reads a stored free text that may be missing.
+pub(crate) fn free_opt(
+    table: &'static str,
+    id: impl Display,
+    text: Option<String>,
+) -> Result<Option<String>, StoreError> {
+    text.map(|text| free(table, id, text)).transpose()
+}
+
+/// Reads a stored number of a narrower type.
+pub(crate) fn number<T: TryFrom<i64, Error: Display>>(
+    table: &'static str,
+    id: impl Display,
+    number: i64,
+) -> Result<T, StoreError> {
+    T::try_from(number).map_err(|error| undecodable(table, id, error))
+}
+
+/// Turns a count into the widest integer that the schema has; the rules keep counts below its end.
+pub(crate) fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[derive(Deserialize)]
+pub(crate) struct CardRow {
+    pub(crate) id: Uuid,
+    pub(crate) title: String,
+    pub(crate) state: String,
+    pub(crate) reason: Option<String>,
+    pub(crate) person: String,
+    pub(crate) codebase_id: Option<Uuid>,
+    pub(crate) base: Option<String>,
+    pub(crate) agent: String,
+    pub(crate) owner_id: Option<Uuid>,
+    pub(crate) machine_id: Option<Uuid>,
+    pub(crate) last_seq: i64,
+    pub(crate) ready_for: String,
+    pub(crate) ready_from: i64,
+    pub(crate) tries: i64,
+    pub(crate) starts: i64,
+    pub(crate) usage_turns: i64,
+    pub(crate) usage_input_tokens: i64,
+    pub(crate) usage_output_tokens: i64,
+    pub(crate) usage_cost_microusd: i64,
+    pub(crate) created_at: i64,
+    pub(crate) updated_at: i64,
+    pub(crate) version: i64,
+}
+
+impl From<&Card> for CardRow {
+    fn from(card: &Card) -> Self {
+        Self {
+            id: card.id.as_uuid(),
+            title: stored(&card.title).into_owned(),
+            state: card.state.to_string(),
+            reason: stored_opt(card.reason.as_deref()),
+            person: card.person.to_string(),
+            codebase_id: card.codebase.map(CodebaseId::as_uuid),
+            base: stored_opt(card.base.as_deref()),
+            agent: card.agent.to_string(),
+            owner_id: card.owner.map(RunId::as_uuid),
+            machine_id: card.machine.map(MachineId::as_uuid),
+            last_seq: card.last_seq.get().into(),
+            ready_for: card.ready.what.as_str().to_owned(),
+            ready_from: card.ready.from.unix_micros(),
+            tries: card.tries.into(),
+            starts: card.starts.into(),
+            usage_turns: integer(card.usage.turns),
+            usage_input_tokens: integer(card.usage.input_tokens),
+            usage_output_tokens: integer(card.usage.output_tokens),
+            usage_cost_microusd: integer(card.usage.cost_microusd),
+            created_at: card.created_at.unix_micros(),
+            updated_at: card.updated_at.unix_micros(),
+            version: integer(card.version),
+        }
+    }
+}
+
+impl TryFrom<CardRow> for Card {
+    type Error = StoreError;
+    fn try_from(row: CardRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "cards";
+        let id = row.id;
+        let what = [
+            ReadyFor::Nothing,
+            ReadyFor::Turns,
+            ReadyFor::Rearm,
+            ReadyFor::Resume,
+        ]
+        .into_iter()
+        .find(|what| what.as_str() == row.ready_for)
+        .ok_or_else(|| undecodable(TABLE, id, "unknown readiness"))?;
+        Ok(Self {
+            id: CardId::from_uuid(id),
+            state: parse(TABLE, id, &row.state)?,
+            person: parse(TABLE, id, &row.person)?,
+            codebase: row.codebase_id.map(CodebaseId::from_uuid),
+            agent: parse(TABLE, id, &row.agent)?,
+            owner: row.owner_id.map(RunId::from_uuid),
+            machine: row.machine_id.map(MachineId::from_uuid),
+            last_seq: cs_model::TurnSeq::new(number(TABLE, id, row.last_seq)?),
+            ready: Readiness {
+                what,
+                from: Time::from_unix_micros(row.ready_from),
+            },
+            tries: number(TABLE, id, row.tries)?,
+            starts: number(TABLE, id, row.starts)?,
+            usage: Usage {
+                turns: number(TABLE, id, row.usage_turns)?,
+                input_tokens: number(TABLE, id, row.usage_input_tokens)?,
+                output_tokens: number(TABLE, id, row.usage_output_tokens)?,
+                cost_microusd: number(TABLE, id, row.usage_cost_microusd)?,
+            },
+            created_at: Time::from_unix_micros(row.created_at),
+            updated_at: Time::from_unix_micros(row.updated_at),
+            version: number(TABLE, id, row.version)?,
+            title: free(TABLE, id, row.title)?,
+            base: free_opt(TABLE, id, row.base)?,
+            reason: free_opt(TABLE, id, row.reason)?,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct MarkRow {
+    pub(crate) id: Uuid,
+    pub(crate) card_id: Uuid,
+    pub(crate) seq: i64,
+    pub(crate) state: String,
+    pub(crate) run_id: Option<Uuid>,
+    pub(crate) said_at: i64,
+}
+
+impl From<&TurnMark> for MarkRow {
+    fn from(mark: &TurnMark) -> Self {
+        Self {
+            id: mark.id.as_uuid(),
+            card_id: Uuid::nil(), // no statement that writes a mark asks for it
+            seq: mark.seq.get().into(),
+            state: mark.state.to_string(),
+            run_id: mark.run.map(RunId::as_uuid),
+            said_at: mark.said_at.unix_micros(),
+        }
+    }
+}
+
+impl TryFrom<MarkRow> for TurnMark {
+    type Error = StoreError;
+    fn try_from(row: MarkRow) -> Result<Self, StoreError> {
+        let (table, id) = ("turns", row.id);
+        Ok(Self {
+            id: TurnId::from_uuid(id),
+            seq: cs_model::TurnSeq::new(number(table, id, row.seq)?),
+            state: parse(table, id, &row.state)?,
+            run: row.run_id.map(RunId::from_uuid),
+            said_at: Time::from_unix_micros(row.said_at),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct TurnRow {
+    pub(crate) id: Uuid,
+    pub(crate) card_id: Uuid,
+    pub(crate) seq: i64,
+    pub(crate) author_kind: String,
+    pub(crate) author: Option<String>,
+    pub(crate) body: String,
+    pub(crate) state: String,
+    pub(crate) run_id: Option<Uuid>,
+    pub(crate) said_at: i64,
+}
+
+impl From<&Turn> for TurnRow {
+    fn from(turn: &Turn) -> Self {
+        let (author_kind, author) = author_columns(&turn.author);
+        Self {
+            id: turn.id.as_uuid(),
+            card_id: turn.card.as_uuid(),
+            seq: turn.seq.get().into(),
+            author_kind: author_kind.to_owned(),
+            author,
+            body: stored(&turn.body).into_owned(),
+            state: turn.state.to_string(),
+            run_id: turn.run.map(RunId::as_uuid),
+            said_at: turn.said_at.unix_micros(),
+        }
+    }
+}
+
+impl TryFrom<TurnRow> for Turn {
+    type Error = StoreError;
+    fn try_from(row: TurnRow) -> Result<Self, StoreError> {
+        let (table, id) = ("turns", row.id);
+        Ok(Self {
+            id: TurnId::from_uuid(id),
+            card: CardId::from_uuid(row.card_id),
+            seq: cs_model::TurnSeq::new(number(table, id, row.seq)?),
+            author: author(table, id, &row.author_kind, row.author.as_deref())?,
+            state: parse(table, id, &row.state)?,
+            run: row.run_id.map(RunId::from_uuid),
+            said_at: Time::from_unix_micros(row.said_at),
+            body: free(table, id, row.body)?,
+        })
+    }
+}
+
+/// Returns the two columns of an author.
+pub(crate) fn author_columns(author: &Author) -> (&'static str, Option<String>) {
+    match author {
+        Author::Person(person) => ("person", Some(person.to_string())),
+        Author::Agent(run) => ("agent", Some(run.to_string())),
+        Author::System => ("system", None),
+    }
+}
+
+fn author(table: &'static str, id: Uuid, kind: &str, name: Option<&str>) -> Result<Author, StoreError> {
+    match (kind, name) {
+        ("person", Some(name)) => Ok(Author::Person(parse(table, id, name)?)),
+        ("agent", Some(run)) => Ok(Author::Agent(parse(table, id, run)?)),
+        ("system", None) => Ok(Author::System),
+        (kind, _) => Err(undecodable(table, id, format_args!("unknown author `{kind}`"))),
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct AskRow {
+    pub(crate) id: Uuid,
+    pub(crate) card_id: Uuid,
+    pub(crate) run_id: Uuid,
+    pub(crate) question: String,
+    pub(crate) choices: String,
+    pub(crate) offer: bool,
+    pub(crate) offer_message: Option<String>,
+    pub(crate) state: String,
+    pub(crate) answer: Option<String>,
+    pub(crate) answered_by_kind: Option<String>,
+    pub(crate) answered_by: Option<String>,
+    pub(crate) asked_at: i64,
+    pub(crate) answered_at: Option<i64>,
+    pub(crate) delivered: bool,
+    pub(crate) given: Option<i64>,
+    pub(crate) turn_id: Option<Uuid>,
+}
+
+impl TryFrom<&Ask> for AskRow {
+    type Error = StoreError;
+    fn try_from(ask: &Ask) -> Result<Self, StoreError> {
+        let by = ask.answered_by.as_ref().map(author_columns);
+        let choices = serde_json::to_string(&ask.choices);
+        Ok(Self {
+            id: ask.id.as_uuid(),
+            card_id: ask.card.as_uuid(),
+            run_id: ask.run.as_uuid(),
+            question: stored(&ask.question).into_owned(),
+            choices: choices.map_err(|error| undecodable("asks", ask.id, error))?,
+            offer: ask.offer.is_some(),
+            offer_message: stored_opt(ask.offer.as_ref().and_then(|offer| offer.message.as_deref())),
+            state: ask.state.to_string(),
+            answer: stored_opt(ask.answer.as_deref()),
+            answered_by_kind: by.as_ref().map(|(kind, _)| (*kind).to_owned()),
+            answered_by: by.and_then(|(_, name)| name),
+            asked_at: ask.asked_at.unix_micros(),
+            answered_at: ask.answered_at.map(Time::unix_micros),
+            delivered: ask.delivered,
+            given: ask.given.map(|epoch| epoch.get().into()),
+            turn_id: ask.turn.map(TurnId::as_uuid),
+        })
+    }
+}
+
+impl TryFrom<AskRow> for Ask {
+    type Error = StoreError;
+    fn try_from(row: AskRow) -> Result<Self, StoreError> {
+        let (table, id) = ("asks", row.id);
+        let by = row.answered_by_kind.as_deref();
+        let message = free_opt(table, id, row.offer_message)?;
+        Ok(Self {
+            id: AskId::from_uuid(id),
+            card: CardId::from_uuid(row.card_id),
+            run: RunId::from_uuid(row.run_id),
+            choices: serde_json::from_str(&row.choices).map_err(|error| undecodable(table, id, error))?,
+            offer: row.offer.then_some(Offer { message }),
+            state: parse(table, id, &row.state)?,
+            answered_by: by
+                .map(|kind| author(table, id, kind, row.answered_by.as_deref()))
+                .transpose()?,
+            asked_at: Time::from_unix_micros(row.asked_at),
+            answered_at: row.answered_at.map(Time::from_unix_micros),
+            delivered: row.delivered,
+            given: row
+                .given
+                .map(|epoch| number(table, id, epoch))
+                .transpose()?
+                .map(cs_model::Epoch::new),
+            turn: row.turn_id.map(TurnId::from_uuid),
+            question: free(table, id, row.question)?,
+            answer: free_opt(table, id, row.answer)?,
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! Rows of runs, landings and the journal, both ways.
+
+use cs_fence::ProcessFact;
+use cs_model::{AskId, CardId, CodebaseId, Epoch, LandingId, MachineId, OperationId, RunId, Time};
+use cs_record::{JournalEntry, JournalRow, Landing, Run, StoreError};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::error::undecodable;
+use crate::row_cards::{free, free_opt, integer, number, parse};
+use crate::text::{stored, stored_opt};
+
+#[derive(Deserialize)]
+pub(crate) struct RunRow {
+    pub(crate) id: Uuid,
+    pub(crate) card_id: Uuid,
+    pub(crate) kind: String,
+    pub(crate) state: String,
+    pub(crate) epoch: i64,
+    pub(crate) token: String,
+    pub(crate) machine_id: Uuid,
+    pub(crate) agent: String,
+    pub(crate) pid: Option<i64>,
+    pub(crate) start_ticks: Option<i64>,
+    pub(crate) boot_id: Option<String>,
+    pub(crate) started_at: i64,
+    pub(crate) resumed_at: Option<i64>,
+    pub(crate) ended_at: Option<i64>,
+    pub(crate) again_at: Option<i64>,
+    pub(crate) failure: Option<String>,
+    pub(crate) failed_because: Option<String>,
+    pub(crate) failures_in_row: i64,
+}
+
+impl From<&Run> for RunRow {
+    fn from(run: &Run) -> Self {
+        let process = run.process.as_ref();
+        Self {
+            id: run.id.as_uuid(),
+            card_id: run.card.as_uuid(),
+            kind: run.kind.to_string(),
+            state: run.state.to_string(),
+            epoch: run.epoch.get().into(),
+            token: run.token.to_string(),
+            machine_id: run.machine.as_uuid(),
+            agent: run.agent.to_string(),
+            pid: process.map(|process| process.pid.into()),
+            start_ticks: process.map(|process| integer(process.start_ticks)),
+            boot_id: process.map(|process| stored(&process.boot_id).into_owned()),
+            started_at: run.started_at.unix_micros(),
+            resumed_at: run.resumed_at.map(Time::unix_micros),
+            ended_at: run.ended_at.map(Time::unix_micros),
+            again_at: run.again_at.map(Time::unix_micros),
+            failure: run.failure.map(|class| class.to_string()),
+            failed_because: stored_opt(run.failed_because.as_deref()),
+            failures_in_row: run.failures_in_row.into(),
+        }
+    }
+}
+
+impl TryFrom<RunRow> for Run {
+    type Error = StoreError;
+    fn try_from(row: RunRow) -> Result<Self, StoreError> {
+        let (table, id) = ("runs", row.id);
+        let process = match (row.pid, row.start_ticks, row.boot_id) {
+            (None, None, None) => None,
+            (Some(pid), Some(ticks), Some(boot_id)) => Some(ProcessFact {
+                pid: number(table, id, pid)?,
+                start_ticks: number(table, id, ticks)?,
+                boot_id: free(table, id, boot_id)?,
+            }),
+            _ => return Err(undecodable(table, id, "half a process")),
+        };
+        Ok(Self {
+            id: RunId::from_uuid(id),
+            card: CardId::from_uuid(row.card_id),
+            kind: parse(table, id, &row.kind)?,
+            state: parse(table, id, &row.state)?,
+            epoch: Epoch::new(number(table, id, row.epoch)?),
+            token: parse(table, id, &row.token)?,
+            machine: MachineId::from_uuid(row.machine_id),
+            agent: parse(table, id, &row.agent)?,
+            process,
+            started_at: Time::from_unix_micros(row.started_at),
+            resumed_at: row.resumed_at.map(Time::from_unix_micros),
+            ended_at: row.ended_at.map(Time::from_unix_micros),
+            again_at: row.again_at.map(Time::from_unix_micros),
+            failure: row.failure.map(|class| parse(table, id, &class)).transpose()?,
+            failures_in_row: number(table, id, row.failures_in_row)?,
+            failed_because: free_opt(table, id, row.failed_because)?,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct LandingRow {
+    pub(crate) id: Uuid,
+    pub(crate) card_id: Uuid,
+    pub(crate) codebase_id: Uuid,
+    pub(crate) ask_id: Option<Uuid>,
+    pub(crate) message: Option<String>,
+    pub(crate) state: String,
+    pub(crate) epoch: i64,
+    pub(crate) token: Option<String>,
+    pub(crate) machine_id: Uuid,
+    pub(crate) accepted_by: String,
+    pub(crate) accepted_at: i64,
+    pub(crate) commit_id: Option<String>,
+    pub(crate) result: Option<String>,
+    pub(crate) ended_at: Option<i64>,
+}
+
+impl From<&Landing> for LandingRow {
+    fn from(landing: &Landing) -> Self {
+        Self {
+            id: landing.id.as_uuid(),
+            card_id: landing.card.as_uuid(),
+            codebase_id: landing.codebase.as_uuid(),
+            ask_id: landing.ask.map(AskId::as_uuid),
+            message: stored_opt(landing.message.as_deref()),
+            state: landing.state.to_string(),
+            epoch: landing.epoch.get().into(),
+            token: landing.token.map(|token| token.to_string()),
+            machine_id: landing.machine.as_uuid(),
+            accepted_by: landing.accepted_by.to_string(),
+            accepted_at: landing.accepted_at.unix_micros(),
+            commit_id: landing.commit.clone(),
+            result: stored_opt(landing.result.as_deref()),
+            ended_at: landing.ended_at.map(Time::unix_micros),
+        }
+    }
+}
+
+impl TryFrom<LandingRow> for Landing {
+    type Error = StoreError;
+    fn try_from(row: LandingRow) -> Result<Self, StoreError> {
+        let (table, id) = ("landings", row.id);
+        Ok(Self {
+            id: LandingId::from_uuid(id),
+            card: CardId::from_uuid(row.card_id),
+            codebase: CodebaseId::from_uuid(row.codebase_id),
+            ask: row.ask_id.map(AskId::from_uuid),
+            state: parse(table, id, &row.state)?,
+            epoch: Epoch::new(number(table, id, row.epoch)?),
+            token: row.token.map(|token| parse(table, id, &token)).transpose()?,
+            machine: MachineId::from_uuid(row.machine_id),
+            accepted_by: parse(table, id, &row.accepted_by)?,
+            accepted_at: Time::from_unix_micros(row.accepted_at),
+            ended_at: row.ended_at.map(Time::from_unix_micros),
+            message: free_opt(table, id, row.message)?,
+            commit: row.commit_id,
+            result: free_opt(table, id, row.result)?,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct JournalStored {
+    pub(crate) operation_id: Uuid,
+    pub(crate) machine_id: Uuid,
+    pub(crate) kind: String,
+    pub(crate) result: String,
+}
+
+impl TryFrom<JournalStored> for JournalRow {
+    type Error = StoreError;
+    fn try_from(row: JournalStored) -> Result<Self, StoreError> {
+        Ok(Self {
+            operation: OperationId::from_uuid(row.operation_id),
+            machine: MachineId::from_uuid(row.machine_id),
+            entry: JournalEntry::from_stored(&row.kind, &row.result)?,
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! The store: its connections, and the port of cs-record over them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use cs_fence::TokenHash;
+use cs_model::{AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, Person, RunId, TurnSeq};
+use cs_record::{
+    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, Lock, Locked,
+    Pause, PauseScope, Peeked, Present, Registered, RowStore, Run, RunBrief, Select, StoreError, Turn,
+    Writes,
+};
+use serde::de::DeserializeOwned;
+use sqlx::postgres::PgArguments;
+use sqlx::query::QueryScalar;
+use sqlx::{PgPool, Postgres, Transaction};
+
+use crate::error::{commit_error, is_connection, store_error};
+use crate::load::from_json;
+use crate::row_runs::JournalStored;
+use crate::settings::{CONNECTIONS, Sessions};
+use crate::{OpenError, Settings, lock, machines, open, reads, write};
+
+/// A statement and its name.
+#[derive(Clone, Copy)]
+pub(crate) struct Sql {
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+}
+
+/// The statement of a file.
+macro_rules! sql {
+    ($name:literal) => {
+        crate::store::Sql {
+            name: $name,
+            text: include_str!(concat!("../queries/", $name, ".sql")),
+        }
+    };
+}
+pub(crate) use sql;
+
+/// A statement that returns one JSON text.
+type Asked = QueryScalar<'static, Postgres, String, PgArguments>;
+
+/// The record on a Postgres server. Its clock is the server's.
+pub struct PostgresStore {
+    pub(crate) pool: PgPool,
+    pub(crate) sessions: Sessions,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PostgresStore(..)")
+    }
+}
+
+/// A transaction whose locks are held. Dropping it rolls it back.
+#[derive(Debug)]
+pub struct PostgresTx {
+    tx: Transaction<'static, Postgres>,
+    operation: Option<OperationId>,
+}
+
+impl PostgresStore {
+    /// Opens the record. It must have been migrated: [`migrate`](crate::migrate) is another act, for a person to decide on.
+    ///
+    /// # Errors
+    /// [`OpenError`], which names the server and never a password.
+    pub async fn open(settings: &Settings) -> Result<Self, OpenError> {
+        open::open(settings).await
+    }
+
+    /// Closes all connections after what they are doing is done.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    /// Returns the time of a test, in microseconds; nothing where the server's clock counts.
+    pub(crate) fn test_now(&self) -> Option<i64> {
+        self.clock.as_ref().map(|clock| clock.now().unix_micros())
+    }
+
+    /// Begins a transaction. A connection of the pool that has died meanwhile is replaced: nothing had been asked on it.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let mut left = CONNECTIONS;
+        loop {
+            match self.pool.begin_with(self.sessions.begin()).await {
+                Err(error) if is_connection(&error) && left > 0 => left -= 1,
+                done => return done.map_err(|error| store_error("begin", error)),
+            }
+        }
+    }
+
+    /// Ends a transaction without a trace.
+    pub(crate) async fn end(&self, tx: Transaction<'static, Postgres>) -> Result<(), StoreError> {
+        tx.rollback()
+            .await
+            .map_err(|error| store_error("rollback", error))
+    }
+
+    /// Reads the JSON of at most one row. It may be asked again on another connection when one has died.
+    pub(crate) async fn read<T: DeserializeOwned>(
+        &self,
+        Sql { name, text }: Sql,
+        bind: impl Fn(Asked) -> Asked,
+    ) -> Result<Option<T>, StoreError> {
+        let mut left = CONNECTIONS;
+        let json = loop {
+            let asked = bind(sqlx::query_scalar(text));
+            let answered = match self.sessions {
+                Sessions::Own => asked.fetch_optional(&self.pool).await,
+                Sessions::Shared => {
+                    let mut tx = self.begin().await?;
+                    let answered = asked.fetch_optional(&mut *tx).await;
+                    self.end(tx).await?;
+                    answered
+                }
+            };
+            match answered {
+                Err(error) if is_connection(&error) && left > 0 => left -= 1,
+                done => break done.map_err(|error| store_error(name, error))?,
+            }
+        };
+        json.map(|json| from_json(name, &json)).transpose()
+    }
+
+    /// Reads the JSON of exactly one row.
+    pub(crate) async fn read_one<T: DeserializeOwned>(
+        &self,
+        sql: Sql,
+        bind: impl Fn(Asked) -> Asked,
+    ) -> Result<T, StoreError> {
+        let row = self.read(sql, bind).await?;
+        row.ok_or_else(|| StoreError::Corrupt(format!("{} answered with no row", sql.name)))
+    }
+}
+
+#[async_trait]
+impl RowStore for PostgresStore {
+    type Tx = PostgresTx;
+
+    async fn lock(
+        &self,
+        operation: Option<(MachineId, OperationId)>,
+        select: &Select,
+    ) -> Result<Lock<PostgresTx>, StoreError> {
+        let mut tx = self.begin().await?;
+        match lock::read(&mut tx, operation, select, self.test_now()).await? {
+            lock::Read::Journaled(row) => {
+                self.end(tx).await?;
+                Ok(Lock::Journaled(row))
+            }
+            lock::Read::Locked(facts) => {
+                let operation = operation.map(|(_, operation)| operation);
+                let tx = PostgresTx { tx, operation };
+                Ok(Lock::Held(Locked { tx, facts }))
+            }
+        }
+    }
+
+    async fn commit(&self, mut tx: PostgresTx, writes: &Writes) -> Result<(), StoreError> {
+        match write::write(&mut tx.tx, tx.operation, writes).await {
+            Ok(()) => tx.tx.commit().await.map_err(commit_error),
+            Err(error) => {
+                // The locks end with the answer and not some time later; what went wrong is what the caller must hear of.
+                if let Err(rollback) = self.end(tx.tx).await {
+                    tracing::debug!(error = %rollback, "a refused write could not be rolled back by a statement");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn rollback(&self, tx: PostgresTx) -> Result<(), StoreError> {
+        self.end(tx.tx).await
+    }
+
+    async fn reconcile(&self, machine: MachineId, operation: OperationId) -> Result<JournalRow, StoreError> {
+        let mut tx = self.begin().await?;
+        let Sql { name, text } = sql!("cancel_operation");
+        let stored: Option<String> = sqlx::query_scalar(text)
+            .bind(operation.as_uuid())
+            .bind(machine.as_uuid())
+            .bind(self.test_now())
+            .fetch_one(&mut *tx)
+            .await
+            .map_err(|error| store_error(name, error))?;
+        tx.commit().await.map_err(commit_error)?;
+        match stored {
+            Some(json) => from_json::<JournalStored>("journal", &json)?.try_into(),
+            None => Ok(JournalRow {
+                operation,
+                machine,
+                entry: JournalEntry::Cancelled,
+            }),
+        }
+    }
+
+    async fn peek(&self, machine: MachineId, agents: &[String]) -> Result<Peeked, StoreError> {
+        reads::peek(self, machine, agents).await
+    }
+
+    async fn run(&self, run: RunId) -> Result<Option<Run>, StoreError> {
+        reads::run(self, run).await
+    }
+
+    async fn run_brief(&self, run: RunId) -> Result<Option<(Run, RunBrief)>, StoreError> {
+        reads::run_brief(self, run).await
+    }
+
+    async fn landing_brief(&self, landing: LandingId) -> Result<Option<LandingBrief>, StoreError> {
+        reads::landing_brief(self, landing).await
+    }
+
+    async fn machine_runs(&self, machine: MachineId) -> Result<Vec<Run>, StoreError> {
+        reads::machine_runs(self, machine).await
+    }
+
+    async fn cards_ending(&self, digits: &str) -> Result<Vec<CardId>, StoreError> {
+        reads::cards_ending(self, digits).await
+    }
+
+    async fn asks_ending(&self, digits: &str) -> Result<Vec<AskId>, StoreError> {
+        reads::asks_ending(self, digits).await
+    }
+
+    async fn cards(&self, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError> {
+        reads::cards(self, filter).await
+    }
+
+    async fn card(&self, card: CardId) -> Result<Option<CardDetail>, StoreError> {
+        reads::card(self, card).await
+    }
+
+    async fn turns(&self, card: CardId, after: TurnSeq, limit: u32) -> Result<Option<Vec<Turn>>, StoreError> {
+        reads::turns(self, card, after, limit).await
+    }
+
+    async fn open_asks(&self) -> Result<Vec<(Ask, String)>, StoreError> {
+        reads::open_asks(self).await
+    }
+
+    async fn present(&self, present: &Present) -> Result<Registered<()>, StoreError> {
+        machines::present(self, present).await
+    }
+
+    async fn leave(&self, machine: MachineId, daemon: TokenHash) -> Result<(), StoreError> {
+        machines::leave(self, machine, daemon).await
+    }
+
+    async fn pause(&self, scope: PauseScope, reason: Option<&str>, by: &Person) -> Result<Pause, StoreError> {
+        machines::pause(self, scope, reason, by).await
+    }
+
+    async fn unpause(&self, scope: PauseScope) -> Result<bool, StoreError> {
+        machines::unpause(self, scope).await
+    }
+
+    async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
+        machines::pauses(self, machine).await
+    }
+
+    async fn add_codebase(
+        &self,
+        id: CodebaseId,
+        name: &str,
+        machine: MachineId,
+    ) -> Result<Registered<Codebase>, StoreError> {
+        machines::add_codebase(self, id, name, machine).await
+    }
+
+    async fn codebases(&self) -> Result<Vec<Codebase>, StoreError> {
+        reads::codebases(self).await
+    }
+}

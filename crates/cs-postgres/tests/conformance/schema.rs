@@ -1,0 +1,97 @@
+//! A schema of its own for each test, dropped with it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cs_postgres::{PostgresStore, Settings, migrate};
+use cs_testkit::SetClock;
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// Returns the URL of the server under test.
+pub(crate) fn server() -> String {
+    std::env::var("CS_PANEL_TEST_POSTGRES")
+        .expect("these tests need a server: run them with `cargo xtask test --postgres`")
+}
+
+/// An empty schema. The guard drops it.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    pub(crate) name: String,
+}
+
+impl Schema {
+    /// Makes a schema without anything in it.
+    pub(crate) async fn empty() -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test_{}_{number}", std::process::id());
+        let mut connection = PgConnection::connect(&server())
+            .await
+            .expect("the server answers");
+        let make = format!("drop schema if exists {name} cascade; create schema {name}");
+        connection
+            .execute(AssertSqlSafe(make))
+            .await
+            .expect("a schema can be made");
+        Self { name }
+    }
+
+    /// Makes a schema with a record.
+    pub(crate) async fn new() -> Self {
+        let schema = Self::empty().await;
+        migrate(&schema.settings())
+            .await
+            .expect("an empty schema can be migrated");
+        schema
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("{}&options=-c%20search_path%3D{}", server(), self.name)
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.url().parse().expect("the URL is good")
+    }
+
+    /// Opens the record with a clock of the test.
+    pub(crate) async fn open(&self) -> (PostgresStore, Arc<SetClock>) {
+        let clock = Arc::new(SetClock::new());
+        let settings = self.settings().with_clock(Arc::clone(&clock) as _);
+        (PostgresStore::open(&settings).await.expect("it opens"), clock)
+    }
+
+    /// Opens the record with the server's clock.
+    pub(crate) async fn open_real(&self) -> PostgresStore {
+        PostgresStore::open(&self.settings()).await.expect("it opens")
+    }
+
+    /// Connects past the store.
+    pub(crate) async fn raw(&self) -> PgConnection {
+        PgConnection::connect(&self.url())
+            .await
+            .expect("the server answers")
+    }
+}
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        let (name, url) = (self.name.clone(), server());
+        // A thread of its own, since a test's runtime cannot be waited for from within.
+        let dropped = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime can be built").block_on(async {
+                let mut connection = PgConnection::connect(&url).await?;
+                connection
+                    .execute(AssertSqlSafe(format!("drop schema {name} cascade")))
+                    .await
+            })
+        });
+        if !std::thread::panicking() {
+            dropped
+                .join()
+                .expect("the thread ends")
+                .expect("the schema can be dropped");
+        }
+    }
+}
