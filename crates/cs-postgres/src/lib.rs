@@ -14,6 +14,7 @@
 
 mod columns;
 mod error;
+mod listen;
 mod load;
 mod lock;
 mod machines;
@@ -27,6 +28,7 @@ mod store;
 mod text;
 mod write;
 
+pub use listen::{Heard, Listener, Silence};
 pub use migrate::{Migrated, migrate};
 pub use open::OpenError;
 pub use settings::Settings;

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::error::store_error;
 use crate::load::{Loaded, from_json};
 use crate::row_runs::JournalStored;
+use crate::settings::Sessions;
 
 /// What was found: a stored journal row, or what was read under the locks.
 pub(crate) enum Read {
@@ -34,9 +35,11 @@ pub(crate) async fn read(
     operation: Option<(MachineId, OperationId)>,
     select: &Select,
     now: Option<i64>,
+    sessions: Sessions,
 ) -> Result<Read, StoreError> {
     let asked = ask(operation, select, now);
     let row = asked
+        .persistent(sessions.keep_statements())
         .fetch_one(connection)
         .await
         .map_err(|error| store_error("lock", error))?;

@@ -22,6 +22,7 @@ pub(crate) async fn present(store: &PostgresStore, present: &Present) -> Result<
     run(&mut tx, sql!("insert_machine"), |query| query.bind(machine)).await?;
     let Sql { name, text } = sql!("holds_machine");
     let (daemon, seen_at, is_present): (String, i64, bool) = sqlx::query_as(text)
+        .persistent(false)
         .bind(machine)
         .bind(now)
         .fetch_one(&mut *tx)
@@ -55,14 +56,17 @@ pub(crate) async fn present(store: &PostgresStore, present: &Present) -> Result<
 
 type Query = sqlx::query::Query<'static, sqlx::Postgres, sqlx::postgres::PgArguments>;
 
-/// Runs a statement and returns how many rows it changed.
+/// Runs a statement for its effect. These acts are rare, so that none of their statements is kept prepared.
 async fn run(
     connection: &mut PgConnection,
     Sql { name, text }: Sql,
     bind: impl FnOnce(Query) -> Query,
-) -> Result<u64, StoreError> {
-    let done = bind(sqlx::query(text)).execute(connection).await;
-    Ok(done.map_err(|error| store_error(name, error))?.rows_affected())
+) -> Result<(), StoreError> {
+    let done = bind(sqlx::query(text))
+        .persistent(false)
+        .execute(connection)
+        .await;
+    done.map(drop).map_err(|error| store_error(name, error))
 }
 
 async fn has_codebases(
@@ -73,8 +77,7 @@ async fn has_codebases(
     run(connection, sql!("insert_machine_codebases"), |query| {
         query.bind(machine).bind(codebases)
     })
-    .await?;
-    Ok(())
+    .await
 }
 
 pub(crate) async fn leave(
@@ -111,6 +114,7 @@ pub(crate) async fn pause(
     let (key, machine) = scope_columns(scope);
     let Sql { name, text } = sql!("upsert_pause");
     let at: i64 = sqlx::query_scalar(text)
+        .persistent(false)
         .bind(key)
         .bind(machine)
         .bind(stored_opt(reason))
@@ -132,6 +136,7 @@ pub(crate) async fn unpause(store: &PostgresStore, scope: PauseScope) -> Result<
     let mut tx = store.begin().await?;
     let Sql { name, text } = sql!("delete_pause");
     let gone: i64 = sqlx::query_scalar(text)
+        .persistent(false)
         .bind(scope_columns(scope).0)
         .fetch_one(&mut *tx)
         .await
@@ -194,6 +199,7 @@ async fn find_codebase(
 ) -> Result<Option<Codebase>, StoreError> {
     let Sql { name, text } = sql!("find_codebase");
     let found: Option<String> = sqlx::query_scalar(text)
+        .persistent(false)
         .bind(id.as_uuid())
         .bind(stored(codebase).into_owned())
         .fetch_optional(connection)
@@ -210,6 +216,7 @@ async fn insert_codebase(
 ) -> Result<Codebase, StoreError> {
     let Sql { name, text } = sql!("insert_codebase");
     let json: String = sqlx::query_scalar(text)
+        .persistent(false)
         .bind(id.as_uuid())
         .bind(stored(codebase).into_owned())
         .bind(now)

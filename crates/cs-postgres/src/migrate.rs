@@ -1,7 +1,8 @@
 //! Brings a record to the version of this binary: forward only, all steps in one transaction, one process at a time.
 
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, Row};
 
+use crate::error::{code, sqlstate};
 use crate::open::connect;
 use crate::{OpenError, Settings};
 
@@ -85,14 +86,16 @@ pub(crate) async fn migrate_with(
     })
 }
 
+/// An error that the server has no better word for is the step's.
 fn of_step(settings: &Settings, step: &Migration, source: sqlx::Error) -> OpenError {
-    match OpenError::of(settings, source) {
-        OpenError::Unusable { place, source } => OpenError::Migration {
-            place,
-            to: step.version,
-            source,
-        },
-        other => other,
+    let is_statement = sqlstate(&source).is_some_and(|state| state != code::READ_ONLY);
+    if !is_statement {
+        return OpenError::of(settings, source);
+    }
+    OpenError::Migration {
+        place: settings.place(),
+        to: step.version,
+        source,
     }
 }
 
@@ -107,12 +110,13 @@ async fn apply(connection: &mut PgConnection, step: &Migration) -> Result<(), sq
     Ok(())
 }
 
-/// Looks what is in the schema that comes first in the search path.
+/// Looks what is in the schema that comes first in the search path. The statements are simple ones, which also reach a server
+/// behind a transaction pooler.
 pub(crate) async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::Error> {
-    let (ours, tables): (bool, bool) = sqlx::query_as(include_str!("../queries/look_at_schema.sql"))
-        .persistent(false)
+    let row = sqlx::raw_sql(include_str!("../queries/look_at_schema.sql"))
         .fetch_one(&mut *connection)
         .await?;
+    let (ours, tables): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
     if !ours {
         return Ok(if tables {
             Found::SomethingElse
@@ -120,13 +124,15 @@ pub(crate) async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::E
             Found::Empty
         });
     }
-    let row: Option<(i32, i32)> = sqlx::query_as(include_str!("../queries/read_version.sql"))
-        .persistent(false)
+    let row = sqlx::raw_sql(include_str!("../queries/read_version.sql"))
         .fetch_optional(connection)
         .await?;
-    let versions = row.map(|(version, from)| (u32::try_from(version), u32::try_from(from)));
-    Ok(match versions {
-        Some((Ok(version), Ok(usable_from))) => Found::Ours { version, usable_from },
-        Some(_) | None => Found::SomethingElse,
+    let Some(row) = row else {
+        return Ok(Found::SomethingElse);
+    };
+    let (version, usable_from): (i32, i32) = (row.try_get(0)?, row.try_get(1)?);
+    Ok(match (u32::try_from(version), u32::try_from(usable_from)) {
+        (Ok(version), Ok(usable_from)) => Found::Ours { version, usable_from },
+        _ => Found::SomethingElse,
     })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{Connection, Executor, PgConnection, Row};
 
 use crate::error::{code, sqlstate};
 use crate::migrate::{self, Found, MIGRATIONS, known};
@@ -150,11 +150,11 @@ pub(crate) async fn open(settings: &Settings) -> Result<PostgresStore, OpenError
     let mut connection = connect(settings).await?;
     let found = migrate::look(&mut connection).await.map_err(failed)?;
     check(settings, &found)?;
-    let read_only: bool = sqlx::query_scalar("select current_setting('transaction_read_only') = 'on'")
-        .persistent(false)
+    let row = sqlx::raw_sql("select current_setting('transaction_read_only') = 'on'")
         .fetch_one(&mut connection)
         .await
         .map_err(failed)?;
+    let read_only: bool = row.try_get(0).map_err(failed)?;
     connection.close().await.map_err(failed)?;
     if read_only {
         return Err(OpenError::ReadOnly {

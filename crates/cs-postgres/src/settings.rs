@@ -45,6 +45,11 @@ pub(crate) enum Sessions {
 }
 
 impl Sessions {
+    /// Whether a statement may be prepared for longer than its transaction.
+    pub(crate) fn keep_statements(self) -> bool {
+        self == Self::Own
+    }
+
     /// Returns what begins a transaction, in one round trip.
     pub(crate) const fn begin(self) -> &'static str {
         match self {
@@ -97,7 +102,11 @@ impl FromStr for Settings {
         })?;
         let query = url.split_once('?').map_or("", |(_, query)| query);
         let shared = query.split('&').any(|parameter| parameter == NOT_PREPARED);
-        let options = options.application_name("cs-panel").disable_statement_logging();
+        let options = match options.get_application_name() {
+            Some(_) => options,
+            None => options.application_name("cs-panel"),
+        };
+        let options = options.disable_statement_logging();
         Ok(Self {
             options,
             sessions: if shared { Sessions::Shared } else { Sessions::Own },
@@ -108,10 +117,12 @@ impl FromStr for Settings {
 
 /// The parser's own words for a broken URL name no part of it; anything longer is not repeated.
 fn without_secrets(error: &sqlx::Error) -> String {
-    match error {
-        sqlx::Error::Configuration(why) if why.to_string().len() < 80 => why.to_string(),
-        _ => "it cannot be read".to_owned(),
+    if let sqlx::Error::Configuration(why) = error
+        && why.to_string().len() < 80
+    {
+        return why.to_string();
     }
+    "it cannot be read".to_owned()
 }
 
 impl Settings {

@@ -108,7 +108,7 @@ impl PostgresStore {
     ) -> Result<Option<T>, StoreError> {
         let mut left = CONNECTIONS;
         let json = loop {
-            let asked = bind(sqlx::query_scalar(text));
+            let asked = bind(sqlx::query_scalar(text)).persistent(self.sessions.keep_statements());
             let answered = match self.sessions {
                 Sessions::Own => asked.fetch_optional(&self.pool).await,
                 Sessions::Shared => {
@@ -147,7 +147,7 @@ impl RowStore for PostgresStore {
         select: &Select,
     ) -> Result<Lock<PostgresTx>, StoreError> {
         let mut tx = self.begin().await?;
-        match lock::read(&mut tx, operation, select, self.test_now()).await? {
+        match lock::read(&mut tx, operation, select, self.test_now(), self.sessions).await? {
             lock::Read::Journaled(row) => {
                 self.end(tx).await?;
                 Ok(Lock::Journaled(row))
@@ -161,7 +161,7 @@ impl RowStore for PostgresStore {
     }
 
     async fn commit(&self, mut tx: PostgresTx, writes: &Writes) -> Result<(), StoreError> {
-        match write::write(&mut tx.tx, tx.operation, writes).await {
+        match write::write(&mut tx.tx, tx.operation, writes, self.sessions).await {
             Ok(()) => tx.tx.commit().await.map_err(commit_error),
             Err(error) => {
                 // The locks end with the answer and not some time later; what went wrong is what the caller must hear of.
@@ -181,6 +181,7 @@ impl RowStore for PostgresStore {
         let mut tx = self.begin().await?;
         let Sql { name, text } = sql!("cancel_operation");
         let stored: Option<String> = sqlx::query_scalar(text)
+            .persistent(self.sessions.keep_statements())
             .bind(operation.as_uuid())
             .bind(machine.as_uuid())
             .bind(self.test_now())

@@ -9,6 +9,7 @@ use crate::columns::{self, Columns};
 use crate::error::store_error;
 use crate::row_cards::{AskRow, CardRow, MarkRow, TurnRow};
 use crate::row_runs::{LandingRow, RunRow};
+use crate::settings::Sessions;
 
 /// A row before and after.
 pub(crate) struct Changed<R> {
@@ -21,6 +22,7 @@ pub(crate) async fn write(
     connection: &mut PgConnection,
     operation: Option<OperationId>,
     writes: &Writes,
+    sessions: Sessions,
 ) -> Result<(), StoreError> {
     let mut columns = Columns::default();
     let mut expected = Vec::with_capacity(COUNTED.len());
@@ -39,6 +41,7 @@ pub(crate) async fn write(
     columns.value(wakes_others(writes));
     let sql = include_str!("../queries/write_rows.sql");
     let changed: Vec<i64> = sqlx::query_scalar_with(sql, columns.finish()?)
+        .persistent(sessions.keep_statements())
         .fetch_one(connection)
         .await
         .map_err(|error| store_error("write_rows", error))?;

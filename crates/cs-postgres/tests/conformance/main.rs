@@ -2,8 +2,16 @@
 //!
 //! `cargo xtask test --postgres` starts a server and names it in `CS_PANEL_TEST_POSTGRES`.
 
+mod acts;
+mod breaks;
 mod compare;
+mod constraints;
+mod listening;
+mod pooler;
+mod race;
+mod refusals;
 mod schema;
+mod statements;
 
 use std::sync::Arc;
 
@@ -13,9 +21,7 @@ use cs_testkit::laws::World;
 use schema::Schema;
 
 async fn postgres() -> World {
-    let schema = Schema::new().await;
-    let (store, clock) = schema.open().await;
-    World::new(store, clock, schema).await
+    Arc::new(Schema::new().await).world().await
 }
 
 cs_testkit::record_conformance!(postgres().await);

@@ -5,11 +5,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cs_postgres::{PostgresStore, Settings, migrate};
 use cs_testkit::SetClock;
+use cs_testkit::laws::World;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the URL of the server under test.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the server is given by the one who runs the tests"
+)]
 pub(crate) fn server() -> String {
     std::env::var("CS_PANEL_TEST_POSTGRES")
         .expect("these tests need a server: run them with `cargo xtask test --postgres`")
@@ -47,7 +52,8 @@ impl Schema {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("{}&options=-c%20search_path%3D{}", server(), self.name)
+        let (server, name) = (server(), &self.name);
+        format!("{server}&application_name={name}&options=-c%20search_path%3D{name}")
     }
 
     pub(crate) fn settings(&self) -> Settings {
@@ -61,9 +67,10 @@ impl Schema {
         (PostgresStore::open(&settings).await.expect("it opens"), clock)
     }
 
-    /// Opens the record with the server's clock.
-    pub(crate) async fn open_real(&self) -> PostgresStore {
-        PostgresStore::open(&self.settings()).await.expect("it opens")
+    /// Makes a world over the record.
+    pub(crate) async fn world(self: &Arc<Self>) -> World {
+        let (store, clock) = self.open().await;
+        World::new(store, clock, Arc::clone(self)).await
     }
 
     /// Connects past the store.

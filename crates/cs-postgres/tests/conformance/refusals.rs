@@ -1,0 +1,130 @@
+//! What is wrong with a server or its database is said in plain words, and nothing is changed.
+
+use cs_postgres::{Migrated, OpenError, PostgresStore, Settings, migrate};
+use sqlx::Executor;
+
+use crate::schema::{Schema, server};
+
+async fn check_refused(settings: &Settings, fits: impl Fn(&OpenError) -> bool, says: &str) {
+    let error = PostgresStore::open(settings).await.expect_err("it is refused");
+    assert!(fits(&error), "{error:?}");
+    assert!(error.to_string().contains(says), "{error}");
+    let all = format!("{error:?} {error} {settings:?}");
+    assert!(!all.contains("verysecret"), "a password is told: {all}");
+}
+
+fn parse(url: &str) -> Settings {
+    url.parse().expect("the URL is good")
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_named() {
+    let settings = parse("postgres://ada:verysecret@127.0.0.1:1/panel");
+    let unreachable = |error: &OpenError| matches!(error, OpenError::Unreachable { .. });
+    check_refused(&settings, unreachable, "panel at 127.0.0.1:1 cannot be reached").await;
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_told_and_not_repeated() {
+    let url = server().replace("cs_panel@", "cs_panel_password:verysecret@");
+    let refused = |error: &OpenError| matches!(error, OpenError::Refused { .. });
+    check_refused(&parse(&url), refused, "refuses user `cs_panel_password`").await;
+    let given = parse(&url.replace(":verysecret", "")).with_password("verysecret2");
+    check_refused(&given, refused, "refuses user").await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_told() {
+    let url = server().replace("/postgres?", "/no_such_database?");
+    let missing = |error: &OpenError| matches!(error, OpenError::NoDatabase { .. });
+    check_refused(&parse(&url), missing, "no_such_database").await;
+}
+
+#[tokio::test]
+async fn an_empty_database_asks_for_the_migration_which_may_be_repeated() {
+    let schema = Schema::empty().await;
+    let settings = schema.settings();
+    let empty = |error: &OpenError| matches!(error, OpenError::NotMigrated { found: 0, .. });
+    check_refused(&settings, empty, "`cs-panel migrate`").await;
+    let first = migrate(&settings).await.expect("it migrates");
+    assert_eq!(first, Migrated { from: 0, to: 1 });
+    let second = migrate(&settings).await.expect("it may be repeated");
+    assert_eq!(second, Migrated { from: 1, to: 1 });
+    PostgresStore::open(&settings).await.expect("it opens");
+}
+
+#[tokio::test]
+async fn of_eight_that_migrate_at_once_one_does() {
+    let schema = Schema::empty().await;
+    let mut all = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let settings = schema.settings();
+        all.spawn(async move { migrate(&settings).await.expect("it migrates") });
+    }
+    let done = all.join_all().await;
+    assert_eq!(done.iter().filter(|one| one.from == 0).count(), 1, "{done:?}");
+}
+
+#[tokio::test]
+async fn a_newer_record_is_used_as_long_as_it_allows() {
+    let schema = Schema::new().await;
+    let mut raw = schema.raw().await;
+    raw.execute("update cs_panel_version set version = 2")
+        .await
+        .expect("it writes");
+    let opened = PostgresStore::open(&schema.settings()).await;
+    opened.expect("a schema that only has more is usable");
+    raw.execute("update cs_panel_version set usable_from = 2")
+        .await
+        .expect("it writes");
+    let newer = |error: &OpenError| {
+        matches!(
+            error,
+            OpenError::TooNew {
+                found: 2,
+                known: 1,
+                ..
+            }
+        )
+    };
+    check_refused(&schema.settings(), newer, "use a newer cs-panel").await;
+    assert_eq!(
+        migrate(&schema.settings()).await.expect("it stays"),
+        Migrated { from: 2, to: 2 }
+    );
+}
+
+#[tokio::test]
+async fn something_else_is_left_alone() {
+    let schema = Schema::empty().await;
+    let mut raw = schema.raw().await;
+    raw.execute("create table birds (name text)")
+        .await
+        .expect("it writes");
+    let other = |error: &OpenError| matches!(error, OpenError::NotOurs { .. });
+    check_refused(&schema.settings(), other, "something else").await;
+    let error = migrate(&schema.settings()).await.expect_err("it is left alone");
+    assert!(other(&error), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_record_that_can_only_be_read_is_told() {
+    let schema = Schema::new().await;
+    let url = format!("{}%20-c%20default_transaction_read_only%3Don", schema.url());
+    let read_only = |error: &OpenError| matches!(error, OpenError::ReadOnly { .. });
+    check_refused(&parse(&url), read_only, "can only be read").await;
+}
+
+#[test]
+fn a_url_that_is_none_is_told_without_its_secrets() {
+    for bad in [
+        "mysql://ada:verysecret@host/panel",
+        "postgres://ada:verysecret@host:port/panel",
+        "postgres://ada:verysecret@host/panel?sslmode=sometimes",
+        "verysecret",
+    ] {
+        let error = bad.parse::<Settings>().expect_err("it is refused");
+        assert!(matches!(error, OpenError::BadUrl { .. }), "{error:?}");
+        assert!(!format!("{error} {error:?}").contains("verysecret"), "{error:?}");
+    }
+}
