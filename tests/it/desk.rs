@@ -7,10 +7,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::record::Record;
 
 /// No step of a test takes longer than this, on any machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -18,11 +21,17 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// A person's desk.
 pub(crate) struct Desk {
     dir: TempDir,
+    record: Arc<Record>,
 }
 
 impl Desk {
-    /// A desk with a repository that has one commit on `main`, checked out.
+    /// A desk with a record of its own.
     pub(crate) fn new() -> Self {
+        Self::on(Arc::new(Record::new()))
+    }
+
+    /// A desk with this record and a repository that has one commit on `main`, checked out.
+    pub(crate) fn on(record: Arc<Record>) -> Self {
         let root = Path::new("/dev/shm");
         let dir = if root.is_dir() {
             tempfile::tempdir_in(root)
@@ -31,6 +40,7 @@ impl Desk {
         };
         let desk = Self {
             dir: dir.expect("a directory"),
+            record,
         };
         for name in ["home", "repo", "outside"] {
             fs::create_dir(desk.path(name)).expect("made");
@@ -100,6 +110,7 @@ impl Desk {
             .arg("--state-dir")
             .arg(self.state())
             .args(args);
+        self.record.name_to(&mut command);
         command
     }
 

@@ -2,5 +2,6 @@
 
 mod crashes;
 mod desk;
+mod record;
 mod stops;
 mod whole_way;

@@ -83,7 +83,7 @@ pub(crate) enum Scope {
 }
 
 /// Turns on the tests that need a Postgres. Without them nothing asks for one, and nothing is skipped.
-pub(crate) const POSTGRES_FEATURES: &str = "cs-postgres/postgres-tests";
+pub(crate) const POSTGRES_FEATURES: &str = "cs-postgres/postgres-tests,cs-panel/postgres-tests";
 /// Where those tests find the server.
 const POSTGRES_URL: &str = "CS_PANEL_TEST_POSTGRES";
 

@@ -1,7 +1,5 @@
 //! What every command is given, and what it opens when it needs it.
 
-use std::path::PathBuf;
-
 use cs_daemon::control::Poked;
 use cs_daemon::{StateDir, StateError};
 use cs_model::{Clock, MachineId, Person, Time};
@@ -15,7 +13,7 @@ use crate::failure::Failure;
 use crate::machine;
 use crate::os::{SystemClock, SystemIds};
 use crate::out::Out;
-use crate::record::{self, Ports};
+use crate::record::{self, Place, Ports};
 use crate::{log, os};
 
 /// What a command is given.
@@ -38,8 +36,8 @@ pub(crate) struct Desk {
     pub(crate) machine: MachineId,
     /// The record.
     pub(crate) ports: Ports,
-    /// The file of the record.
-    pub(crate) record: PathBuf,
+    /// Where the record is.
+    pub(crate) record: Place,
     /// The checkouts of this machine.
     pub(crate) checkouts: Checkouts,
 }
@@ -78,15 +76,23 @@ impl App {
         Ok(state)
     }
 
+    /// Says where the flag or the environment puts the record; nothing means the file in the state directory.
+    ///
+    /// # Errors
+    /// See [`record::place`].
+    pub(crate) async fn record_place(&self) -> Result<Option<Place>, Failure> {
+        record::place(&self.env, self.global.database_url.as_deref()).await
+    }
+
     /// Opens the state directory and the record.
     ///
     /// # Errors
-    /// The database URL, the state directory, the machine's id or the database file cannot be used.
+    /// The database URL, the state directory, the machine's id or the database cannot be used.
     pub(crate) async fn desk(&self) -> Result<Desk, Failure> {
-        let file = record::database_file(&self.env, self.global.database_url.as_deref())?;
+        let place = self.record_place().await?;
         let state = self.state()?;
         let machine = machine::machine_id(&state.machine(), &SystemIds)?;
-        let record = file.unwrap_or_else(|| state.record());
+        let record = place.unwrap_or_else(|| Place::File(state.record()));
         let ports = record::open(&record).await?;
         let checkouts = Checkouts::new(state.checkouts());
         Ok(Desk {

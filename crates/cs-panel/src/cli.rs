@@ -40,7 +40,7 @@ pub(crate) struct Global {
     /// Directory of this machine's state [env: CS_PANEL_STATE_DIR] [default: ~/.local/state/cs-panel].
     #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
-    /// Where the record is, as sqlite:PATH [env: CS_PANEL_DATABASE_URL] [default: a file in the state directory].
+    /// Where the record is: sqlite:PATH or postgres://... [env: CS_PANEL_DATABASE_URL] [default: a file in the state directory].
     #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "URL")]
     pub(crate) database_url: Option<String>,
     /// Configuration file [default: ~/.config/cs-panel/config.toml].
@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Pause(pause::PauseArgs),
     /// End a pause.
     Resume(pause::ResumeArgs),
+    /// Bring a record on a Postgres server to the version of this program, or make it.
+    Migrate,
     /// Configure agents: the programs that do the work.
     #[command(subcommand)]
     Agent(agent::AgentCommand),

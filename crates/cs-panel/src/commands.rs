@@ -8,6 +8,7 @@ pub(crate) mod codebase;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod land;
+pub(crate) mod migrate;
 pub(crate) mod pause;
 pub(crate) mod run;
 pub(crate) mod send;
@@ -34,6 +35,7 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Stop(args) => stop::stop(app, &args).await,
         Command::Pause(args) => pause::pause(app, &args).await,
         Command::Resume(args) => pause::resume(app, &args).await,
+        Command::Migrate => migrate::migrate(app).await,
         Command::Agent(command) => agent::agent(app, command),
         Command::Codebase(command) => codebase::codebase(app, command).await,
         Command::Demo(args) => demo::demo(app, &args).await,

@@ -26,6 +26,8 @@ pub(crate) struct Env {
     pub(crate) state_dir: Option<PathBuf>,
     /// `CS_PANEL_DATABASE_URL`.
     pub(crate) database_url: Option<String>,
+    /// `CS_PANEL_DATABASE_PASSWORD_COMMAND`.
+    pub(crate) database_password_command: Option<String>,
     /// `CS_PANEL_LOG`.
     pub(crate) log: Option<String>,
     /// `COLUMNS`, when it is a number.
@@ -71,6 +73,7 @@ impl Env {
                 .unwrap_or_else(|| base.home_dir().join(".local/state")),
             state_dir: set("CS_PANEL_STATE_DIR").map(PathBuf::from),
             database_url: text("CS_PANEL_DATABASE_URL"),
+            database_password_command: text("CS_PANEL_DATABASE_PASSWORD_COMMAND"),
             log: text("CS_PANEL_LOG"),
             columns: text("COLUMNS").and_then(|columns| columns.parse().ok()),
             crash_at: text("CS_PANEL_CRASH_AT").filter(|_| cfg!(debug_assertions)),

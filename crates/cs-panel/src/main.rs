@@ -14,6 +14,7 @@ mod log;
 mod machine;
 mod os;
 mod out;
+mod password;
 mod record;
 
 mod text;

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cs_daemon::RecordPorts;
-use cs_record::{CardReads, Codebases, Machines, PeopleActs, Record};
+use cs_postgres::{OpenError, PostgresStore, Settings};
+use cs_record::{CardReads, Codebases, Machines, PeopleActs, Record, RowStore};
 use cs_sqlite::SqliteStore;
 
 use crate::disk;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::os::{SystemClock, SystemIds};
+use crate::password;
 
 /// The ports of the record that commands use. One store stands behind all of them.
 #[derive(Debug, Clone)]
@@ -27,11 +29,24 @@ pub(crate) struct Ports {
     pub(crate) daemon: RecordPorts,
 }
 
+/// Where the record is.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// A file of this machine.
+    File(PathBuf),
+    /// A Postgres server.
+    Server(Box<Settings>),
+}
+
+/// What is understood as the URL of a record.
+const EXPECTED: &str =
+    "expected sqlite:PATH or postgres://USER@HOST/DATABASE (--database-url or CS_PANEL_DATABASE_URL)";
+
 /// Reads the URL of a record: nothing means the file in the state directory.
 ///
 /// # Errors
-/// It is no URL of a record that this version can use.
-pub(crate) fn database_file(env: &Env, given: Option<&str>) -> Result<Option<PathBuf>, Failure> {
+/// It is no URL of a record, or the command that tells the password fails.
+pub(crate) async fn place(env: &Env, given: Option<&str>) -> Result<Option<Place>, Failure> {
     let Some(url) = given.or(env.database_url.as_deref()) else {
         return Ok(None);
     };
@@ -44,25 +59,37 @@ pub(crate) fn database_file(env: &Env, given: Option<&str>) -> Result<Option<Pat
                     "the database URL names no file, expected sqlite:PATH without parameters".to_owned(),
                 ));
             }
-            Ok(Some(env.absolute(Path::new(path))))
+            Ok(Some(Place::File(env.absolute(Path::new(path)))))
         }
-        Some(("postgres" | "postgresql", _)) => Err(Failure::Usage(
-            "a record on Postgres is not there yet; use sqlite:PATH, or leave out --database-url \
-             (CS_PANEL_DATABASE_URL) to keep the record in the state directory"
-                .to_owned(),
-        )),
-        _ => Err(Failure::Usage(
-            "the database URL is not understood, expected sqlite:PATH (--database-url or CS_PANEL_DATABASE_URL)"
-                .to_owned(),
-        )),
+        Some(("postgres" | "postgresql", _)) => {
+            let settings: Settings = url.parse()?;
+            let settings = match password::from_command(env).await? {
+                Some(password) => settings.with_password(&password),
+                None => settings,
+            };
+            Ok(Some(Place::Server(Box::new(settings))))
+        }
+        _ => Err(Failure::Usage(format!(
+            "the database URL is not understood, {EXPECTED}"
+        ))),
     }
 }
 
-/// Opens the record in a file, which is made if it is not there.
+/// Opens the record. A file is made if it is not there; a server's record is as `cs-panel migrate` has made it.
 ///
 /// # Errors
-/// The file cannot be used, is not ours, or is newer than this program.
-pub(crate) async fn open(file: &Path) -> Result<Ports, Failure> {
+/// The file or the server cannot be used, is not ours, or is newer or older than this program can use.
+pub(crate) async fn open(place: &Place) -> Result<Ports, Failure> {
+    match place {
+        Place::File(file) => open_file(file).await,
+        Place::Server(settings) => {
+            let store = PostgresStore::open(settings).await?;
+            Ok(Ports::of(&Arc::new(Record::new(store, Arc::new(SystemIds)))))
+        }
+    }
+}
+
+async fn open_file(file: &Path) -> Result<Ports, Failure> {
     // Two commands that both make a new file get in each other's way; afterwards nobody waits here.
     let dir = file.parent().filter(|dir| dir.is_dir());
     let _lock = dir.map(disk::lock_dir).transpose()?;
@@ -72,9 +99,18 @@ pub(crate) async fn open(file: &Path) -> Result<Ports, Failure> {
     Ok(Ports::of(&Arc::new(Record::new(store, Arc::new(SystemIds)))))
 }
 
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        if matches!(error, OpenError::BadUrl { .. }) {
+            return Self::Usage(error.to_string());
+        }
+        Self::Failed(error.into())
+    }
+}
+
 impl Ports {
     /// Takes all ports from the one record behind them.
-    fn of(record: &Arc<Record<SqliteStore>>) -> Self {
+    fn of<S: RowStore>(record: &Arc<Record<S>>) -> Self {
         Self {
             acts: record.clone(),
             reads: record.clone(),

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cs_daemon::{Borders, Deps, MachineIdentity, Reporter, Settings};
 use cs_supervise::ShimProgram;
@@ -13,6 +14,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::os::{self, SystemClock, SystemIds};
 use crate::out::Out;
+use crate::record::Place;
 
 /// What agents get of the environment, beside everything that begins with `LC_`.
 const AGENT_ENV: [&str; 28] = [
@@ -87,12 +89,22 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),
         reporter: Arc::new(app.out),
-        settings: Settings {
-            slots,
-            ..Settings::default()
-        },
+        settings: settings(&desk.record, slots),
         borders: borders(app.env.crash_at.as_deref())?,
     })
+}
+
+/// A server says when its record changed, so that looking is for what got lost; while it does not, it is `run` that wakes the daemon.
+fn settings(record: &Place, slots: u32) -> Settings {
+    let usual = Settings::default();
+    Settings {
+        slots,
+        fallback_interval: match record {
+            Place::File(_) => usual.fallback_interval,
+            Place::Server(_) => Duration::from_secs(30),
+        },
+        ..usual
+    }
 }
 
 /// The environment of agents: an allow-list, and what the configuration names.

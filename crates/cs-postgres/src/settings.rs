@@ -1,7 +1,6 @@
 //! Where the record is and how to get in. The password is in here and never comes out: not in errors, not in `Debug`.
 
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -87,7 +86,7 @@ impl FromStr for Settings {
     /// Reads `postgres://user:password@host:port/database?sslmode=verify-full&sslrootcert=FILE`.
     ///
     /// What is missing comes from PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, PGSSLMODE and PGSSLROOTCERT, and the password at
-    /// last from `~/.pgpass` or PGPASSFILE. `host=/directory` is a Unix socket. Behind a transaction pooler that knows no prepared
+    /// last from `~/.pgpass` or PGPASSFILE. The certificate in `sslrootcert` is trusted beside those of the system. `host=/directory` is a Unix socket. Behind a transaction pooler that knows no prepared
     /// statements, `statement-cache-capacity=0` is needed.
     fn from_str(url: &str) -> Result<Self, OpenError> {
         let scheme = url.split_once("://").map(|(scheme, _)| scheme);
@@ -130,13 +129,6 @@ impl Settings {
     #[must_use]
     pub fn with_password(mut self, password: &str) -> Self {
         self.options = self.options.password(password);
-        self
-    }
-
-    /// Takes a certificate of an authority to trust, in a PEM file, in the place of those of the system.
-    #[must_use]
-    pub fn with_root_certificate(mut self, file: &Path) -> Self {
-        self.options = self.options.ssl_root_cert(file);
         self
     }
 

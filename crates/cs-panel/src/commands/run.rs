@@ -8,6 +8,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::app::{App, Desk};
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::record::Place;
+use crate::watch::RecordWatch;
 use crate::{os, text, wiring};
 
 #[derive(Debug, Args)]
@@ -26,16 +28,37 @@ pub(crate) async fn run(app: &App, args: &RunArgs) -> Result<(), Failure> {
     let leave = leave()?;
     greet(app, &desk, &config, args.once)?;
     let mode = if args.once { Mode::Once } else { Mode::Stay };
-    let ended = Daemon::open(deps, lock)?.run(mode, leave).await?;
+    let running = Daemon::open(deps, lock)?.run(mode, leave);
+    let ended = match desk.record {
+        Place::File(_) => running.await?,
+        Place::Server(_) => tokio::select! {
+            ended = running => ended?,
+            () = wake_on_changes(app, &desk) => return Err(Failure::plain("the record is not listened to any more")),
+        },
+    };
     tell_end(app, &ended)
+}
+
+/// Wakes the daemon whenever a server says that its record changed, and every 2 s while it does not say so. Never returns.
+async fn wake_on_changes(app: &App, desk: &Desk) {
+    let mut watch = RecordWatch::on(&desk.record);
+    loop {
+        watch.changed(|text| app.out.said(text)).await;
+        // The daemon's socket is not there yet at its start, when it looks at everything anyway.
+        cs_daemon::control::poke(&desk.state).await;
+    }
 }
 
 /// Says who works where and for how long (UI-3).
 fn greet(app: &App, desk: &Desk, config: &Config, once: bool) -> Result<(), Failure> {
-    let mode = if once {
-        "once: ends when nothing is ready, running or landing"
-    } else {
-        "until interrupted: looks at the record every 2 s and whenever a command changes it"
+    let mode = match (once, &desk.record) {
+        (true, _) => "once: ends when nothing is ready, running or landing",
+        (false, Place::File(_)) => {
+            "until interrupted: looks at the record every 2 s and whenever a command changes it"
+        }
+        (false, Place::Server(_)) => {
+            "until interrupted: looks at the record every 30 s and whenever somebody changes it"
+        }
     };
     app.out.line(&format!(
         "machine {} ({})",
@@ -44,6 +67,9 @@ fn greet(app: &App, desk: &Desk, config: &Config, once: bool) -> Result<(), Fail
     ))?;
     app.out
         .line(&format!("state   {}", desk.state.root().display()))?;
+    if let Place::Server(settings) = &desk.record {
+        app.out.line(&format!("record  {}", settings.place()))?;
+    }
     app.out.line(&format!("mode    {mode}"))?;
     if config.agents.is_empty() {
         let path = config.path.display();

@@ -135,7 +135,7 @@ impl Printer<'_> {
     async fn until_changed(&mut self, watch: &mut RecordWatch) -> Result<(), Failure> {
         loop {
             let Some(live) = &mut self.live else {
-                watch.changed().await;
+                watch.changed(|text| self.app.out.said(text)).await;
                 return Ok(());
             };
             let attempt = live.attempt;
@@ -145,7 +145,7 @@ impl Printer<'_> {
                     let line = line.map_err(unreadable)?;
                     self.event(attempt, line.index, &line.event)?;
                 }
-                () = watch.changed() => return Ok(()),
+                () = watch.changed(|text| self.app.out.said(text)) => return Ok(()),
             }
         }
     }

@@ -103,7 +103,9 @@ fn a_database_that_cannot_be_used_is_refused_and_left_alone() {
     desk.write("work/notes.db", "this is no database, it is a note\n");
     let mut shots = String::new();
     for url in [
-        "postgres://ada:secret@db/panel",
+        "postgres://ada:secret@127.0.0.1:1/panel",
+        "postgres://ada:secret@127.0.0.1:port/panel",
+        "postgres://ada:secret@127.0.0.1/panel?sslmode=sometimes",
         "mysql://db",
         "sqlite:",
         "sqlite:notes.db",
@@ -113,7 +115,7 @@ fn a_database_that_cannot_be_used_is_refused_and_left_alone() {
     }
     let mut by_variable = desk.command(&["cards"]);
     shots += &desk.shot(
-        by_variable.env("CS_PANEL_DATABASE_URL", "postgresql://db"),
+        by_variable.env("CS_PANEL_DATABASE_URL", "oracle://ada:secret@db"),
         &["cards"],
     );
     assert_snapshot!("database", shots);

@@ -1,0 +1,25 @@
+//! What a command says when the server cannot be used: the cure, and no password.
+
+use std::sync::Arc;
+
+use crate::desk::Desk;
+use crate::record::Record;
+
+#[test]
+fn a_record_is_made_by_migrate_only_and_a_password_is_never_printed() {
+    let record = Arc::new(Record::empty());
+    let desk = Desk::on(Arc::clone(&record));
+    let said = desk.fails(1, &["cards"]);
+    assert!(said.contains("run `cs-panel migrate` once"), "{said}");
+    let made = desk.ok(&["migrate"]);
+    assert!(made.contains("was made, with version 1"), "{made}");
+    let again = desk.json(&["migrate"]);
+    assert_eq!((&again["from"], &again["to"]), (&1.into(), &1.into()), "{again}");
+    desk.ok(&["cards"]);
+    let with_password = record.url().replace("cs_panel@", "cs_panel_password:verysecret@");
+    let said = desk.fails(1, &["--database-url", &with_password, "cards"]);
+    assert!(said.contains("refuses user `cs_panel_password`"), "{said}");
+    assert!(!said.contains("verysecret"), "{said}");
+    let log = std::fs::read_to_string(desk.state().join("log")).unwrap_or_default();
+    assert!(!log.contains("verysecret"), "{log}");
+}
