@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use cargo_metadata::MetadataCommand;
 
 use crate::db;
 use crate::tool::{Tool, is_writable, root, say};
@@ -57,6 +58,17 @@ const SUITES: [Suite; 5] = [
     },
 ];
 
+/// The examples that run by themselves; each shows that its crate is useful alone.
+const EXAMPLES: [(&str, &str); 7] = [
+    ("cs-fence", "fence"),
+    ("cs-journal", "claim_once"),
+    ("cs-settle", "decide"),
+    ("cs-record", "answer_a_card"),
+    ("cs-supervise", "hold_and_stop"),
+    ("cs-worktree", "save_a_tree"),
+    ("cs-harness", "drive_a_command"),
+];
+
 /// Where nextest writes its report, as `.config/nextest.toml` says.
 const JUNIT: &str = "target/nextest/default/junit.xml";
 
@@ -102,7 +114,8 @@ pub(crate) fn test(scope: Scope) -> Result<()> {
 fn test_with(features: &[&str], given: &dyn Fn(Tool) -> Tool) -> Result<()> {
     let tests = |args: &[&str]| isolated(given(Tool::cargo(&[args, features].concat())));
     if !Tool::cargo(&["nextest", "--version"]).works() {
-        return tests(&["test", "--workspace", "--locked", "--no-fail-fast"]).run();
+        tests(&["test", "--workspace", "--locked", "--no-fail-fast"]).run()?;
+        return run_examples(features);
     }
     let report = root().join(JUNIT);
     if report.exists() {
@@ -113,7 +126,20 @@ fn test_with(features: &[&str], given: &dyn Fn(Tool) -> Tool) -> Result<()> {
         say(&shares(&times_by_package(&xml)));
     }
     outcome?;
-    tests(&["test", "--workspace", "--locked", "--doc", "--quiet"]).run()
+    tests(&["test", "--workspace", "--locked", "--doc", "--quiet"]).run()?;
+    run_examples(features)
+}
+
+/// Runs every example. All are built at once: one by one, cargo would build what they share for each of them.
+fn run_examples(features: &[&str]) -> Result<()> {
+    let build = ["build", "--workspace", "--examples", "--locked", "--quiet"];
+    Tool::cargo(&[&build, features].concat()).run()?;
+    let built = MetadataCommand::new().current_dir(root()).no_deps().exec()?;
+    for (_, example) in EXAMPLES {
+        let program = built.target_directory.join("debug/examples").join(example);
+        isolated(Tool::program(program.as_std_path())).run()?;
+    }
+    Ok(())
 }
 
 /// Runs the tests of the quick crates.
@@ -212,6 +238,37 @@ mod tests {
         let count = listed.len();
         listed.dedup();
         assert_eq!(listed.len(), count, "a package is in two suites");
+    }
+
+    /// The one that is a program of the tests takes a script.
+    #[test]
+    fn every_example_is_run_and_fits_a_screen() {
+        let mut found = Vec::new();
+        for package in fs::read_dir(root().join("crates")).unwrap() {
+            let package = package.unwrap();
+            let Ok(examples) = fs::read_dir(package.path().join("examples")) else {
+                continue;
+            };
+            for example in examples {
+                let path = example.unwrap().path();
+                let main = if path.is_dir() {
+                    path.join("main.rs")
+                } else {
+                    path.clone()
+                };
+                let text = fs::read_to_string(&main).unwrap();
+                let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+                let lines = text.lines().filter(is_code).count();
+                assert!(lines <= 40, "{} has {lines} lines of code", main.display());
+                let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+                found.push((package.file_name().into_string().unwrap(), name));
+            }
+        }
+        found.retain(|(package, _)| package != "cs-agent-script");
+        found.sort_unstable();
+        let mut listed = EXAMPLES.map(|(package, name)| (package.to_owned(), name.to_owned()));
+        listed.sort_unstable();
+        assert_eq!(found, listed);
     }
 
     #[test]

@@ -29,6 +29,17 @@ impl Tool {
         }
     }
 
+    /// A program by its path, without arguments.
+    #[expect(clippy::disallowed_methods, reason = "xtask runs what cargo has built")]
+    pub(crate) fn program(path: &Path) -> Self {
+        let mut command = Command::new(path);
+        command.current_dir(root()).stdin(Stdio::null());
+        Self {
+            line: path.display().to_string(),
+            command,
+        }
+    }
+
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self

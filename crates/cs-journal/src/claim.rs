@@ -63,6 +63,19 @@ pub struct ClaimRequest {
     pub seed: TokenSeed,
 }
 
+impl ClaimRequest {
+    /// Asks for one piece of work that this agent can do.
+    #[must_use]
+    pub fn one(action: Action, agent: impl Into<String>, seed: TokenSeed) -> Self {
+        Self {
+            action,
+            limit: 1,
+            agents: vec![agent.into()],
+            seed,
+        }
+    }
+}
+
 /// What woke a run, and so what its prompt is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -41,7 +41,7 @@ pub struct Offer {
 }
 
 /// A successful end of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The words for the card, redacted; nothing when this run does not speak or has nothing to say.
     pub text: Option<String>,
@@ -49,6 +49,17 @@ pub struct Answer {
     pub ask: Option<NewAsk>,
     /// What the attempt used up.
     pub usage: Usage,
+}
+
+impl Answer {
+    /// An answer of these words that asks nothing and used up nothing that is known.
+    #[must_use]
+    pub fn words(text: impl Into<String>) -> Self {
+        Self {
+            text: Some(text.into()),
+            ..Self::default()
+        }
+    }
 }
 
 /// What an answer did.

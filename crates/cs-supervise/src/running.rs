@@ -92,6 +92,15 @@ impl StopRequest {
         interrupt_grace: Duration::ZERO,
         terminate_grace: Duration::ZERO,
     };
+
+    /// Terminates the whole tree, without an interrupt before, and kills what is left after this time.
+    #[must_use]
+    pub const fn terminate(grace: Duration) -> Self {
+        Self {
+            interrupt_grace: Duration::ZERO,
+            terminate_grace: grace,
+        }
+    }
 }
 
 impl Default for StopRequest {

@@ -91,6 +91,20 @@ pub struct GitSetup {
     pub identity: Identity,
 }
 
+impl GitSetup {
+    /// For a user with this home directory who has no `XDG_CONFIG_HOME`; our own commits are by `cs-panel`.
+    #[must_use]
+    pub fn new(path: impl Into<OsString>, home: impl Into<PathBuf>, state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            home: home.into(),
+            xdg_config_home: None,
+            state_dir: state_dir.into(),
+            identity: Identity::default(),
+        }
+    }
+}
+
 /// The git program, found, measured and hardened. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Git {

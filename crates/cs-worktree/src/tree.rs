@@ -30,6 +30,19 @@ pub struct TreeSpec {
     pub base_branch: BranchName,
 }
 
+impl TreeSpec {
+    /// A card with a branch of its usual name, [`BranchName::for_card`].
+    #[must_use]
+    pub fn new(codebase: CodebaseKey, card: CardKey, title: &str, base_branch: BranchName) -> Self {
+        Self {
+            codebase,
+            branch: BranchName::for_card(&card, title),
+            card,
+            base_branch,
+        }
+    }
+}
+
 /// A card's tree on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tree {

@@ -20,6 +20,19 @@ pub struct Send {
     pub body: String,
 }
 
+impl Send {
+    /// A turn with these words.
+    #[must_use]
+    pub fn new(turn: TurnId, to: SendTo, person: Person, body: impl Into<String>) -> Self {
+        Self {
+            turn,
+            to,
+            person,
+            body: body.into(),
+        }
+    }
+}
+
 /// Where a turn goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendTo {
@@ -38,6 +51,20 @@ pub enum SendTo {
     },
     /// A card that is there. It opens again when it had failed, was stopped or has landed; a closed card refuses.
     Card(CardId),
+}
+
+impl SendTo {
+    /// A new card that works on no codebase.
+    #[must_use]
+    pub fn new_card(card: CardId, title: impl Into<String>, agent: AgentName) -> Self {
+        Self::NewCard {
+            card,
+            title: title.into(),
+            codebase: None,
+            base: None,
+            agent,
+        }
+    }
 }
 
 /// What a turn became.

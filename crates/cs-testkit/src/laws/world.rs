@@ -119,12 +119,8 @@ impl World {
     }
 
     pub(crate) fn new_turn(&self, to: SendTo, body: &str) -> Send {
-        Send {
-            turn: TurnId::from_uuid(self.ids.uuid_v7()),
-            to,
-            person: self.person.clone(),
-            body: body.to_owned(),
-        }
+        let turn = TurnId::from_uuid(self.ids.uuid_v7());
+        Send::new(turn, to, self.person.clone(), body)
     }
 
     pub(crate) fn new_card(&self) -> SendTo {
@@ -178,11 +174,7 @@ impl World {
     }
 
     pub(crate) fn words(text: &str) -> Answer {
-        Answer {
-            text: Some(text.to_owned()),
-            ask: None,
-            usage: Usage::default(),
-        }
+        Answer::words(text)
     }
 
     pub(crate) fn question(&self, choices: &[&str], offer: Option<Offer>) -> Answer {

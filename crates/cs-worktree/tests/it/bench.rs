@@ -138,13 +138,8 @@ impl Bench {
     }
 
     pub(crate) fn spec(&self, card: &str) -> TreeSpec {
-        let card = CardKey::new(card).unwrap();
-        TreeSpec {
-            codebase: CodebaseKey::new("code").unwrap(),
-            branch: BranchName::for_card(&card, "A title"),
-            card,
-            base_branch: self.base.clone(),
-        }
+        let (code, card) = (CodebaseKey::new("code").unwrap(), CardKey::new(card).unwrap());
+        TreeSpec::new(code, card, "A title", self.base.clone())
     }
 
     pub(crate) async fn prepare(&self, card: &str) -> Tree {
