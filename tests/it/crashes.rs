@@ -18,6 +18,7 @@ fn counted(desk: &Desk) -> String {
     desk.send("Add a")
 }
 
+/// Invariant 1. Invariant 3. Invariant 4. Invariant 8.
 fn check_start(border: &str) {
     let desk = Desk::new();
     let card = counted(&desk);
@@ -35,7 +36,7 @@ fn check_start(border: &str) {
     desk.no_process_is_left();
 }
 
-/// A landing that was cut short at a border lands once.
+/// A landing that was cut short at a border lands once. Invariant 13.
 fn check_landing(border: &str) {
     let desk = Desk::new();
     let card = counted(&desk);

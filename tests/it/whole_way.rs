@@ -103,6 +103,7 @@ fn a_landed_card_opens_again_with_a_new_message() {
     );
 }
 
+/// Invariant 12.
 #[test]
 fn a_dirty_working_tree_of_the_user_is_left_as_it_is() {
     let desk = Desk::new();

@@ -3,6 +3,7 @@
 //! Each rule is a pure function over sources or over the graph of the crates; this file finds the one and the other, and
 //! prints what the rules found.
 
+mod citations;
 mod finding;
 mod graph;
 mod rules;
@@ -44,6 +45,7 @@ fn check(dir: &Path) -> Result<Vec<Finding>> {
     for part in ["crates", "xtask", "tests"] {
         rust_files(&dir.join(part), &mut paths)?;
     }
+    let mut cited = Vec::new();
     for path in &paths {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let relative = path
@@ -55,10 +57,19 @@ fn check(dir: &Path) -> Result<Vec<Finding>> {
             Ok(source) => {
                 findings.extend(rules::check(&source));
                 findings.extend(size::check(&source));
+                cited.extend(citations::find(&source));
             }
             Err(finding) => findings.push(finding),
         }
     }
+    let architecture = dir.join(citations::ARCHITECTURE);
+    let architecture = if architecture.exists() {
+        fs::read_to_string(&architecture)
+            .with_context(|| format!("cannot read {}", architecture.display()))?
+    } else {
+        String::new() // not every workspace has every part
+    };
+    findings.extend(citations::check(&architecture, &cited));
     findings.sort();
     Ok(findings)
 }
@@ -141,5 +152,29 @@ mod tests {
             "{said:?}"
         );
         assert!(said[1].starts_with("crates/cs-fence/src/lib.rs:4: "), "{said:?}");
+    }
+
+    #[test]
+    fn a_real_workspace_with_an_invariant_that_nobody_holds_fails() {
+        let dir = workspace("");
+        write(
+            dir.path(),
+            citations::ARCHITECTURE,
+            "## Invariants\n1. **A.** It holds.\n",
+        );
+        let findings = check(dir.path()).unwrap();
+        let [finding] = findings.as_slice() else {
+            panic!("{findings:?}")
+        };
+        assert!(
+            finding.to_string().starts_with("docs/architecture.md:2: "),
+            "{finding}"
+        );
+        write(
+            dir.path(),
+            "tests/it/x.rs",
+            "/// Invariant 1.\n#[test]\nfn it_holds() {}\n",
+        );
+        assert!(check(dir.path()).unwrap().is_empty());
     }
 }

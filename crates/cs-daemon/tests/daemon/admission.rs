@@ -11,7 +11,7 @@ use crate::world::{World, trial};
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial(
-            "PS-3, I6: an admission that closes before GO keeps the agent from its prompt, and opens later",
+            "PS-3: an admission that closes before GO keeps the agent from its prompt, and opens later",
             closes_before_go,
         ),
         trial(
@@ -21,6 +21,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
+/// Invariant 6.
 async fn closes_before_go(world: World) {
     let agent = world.gated("agent");
     world.open_gate("agent");
@@ -39,6 +40,7 @@ async fn closes_before_go(world: World) {
     assert_eq!(world.answers(card).await, ["Done."]);
 }
 
+/// Invariant 6.
 async fn stopped_before_go(world: World) {
     let agent = world.gated("agent");
     world.open_gate("agent");

@@ -1,7 +1,6 @@
 //! A daemon on a record in memory, with real shims and agents, and a record that fails or changes at a chosen call.
 //!
-//! This binary is the tests and their shims: neither can be stale. Words in front of a name (PS-3 ...) cite requirements,
-//! `I7` and the like the invariants of `docs/architecture.md`.
+//! This binary is the tests and their shims: neither can be stale. Words in front of a name (PS-3 ...) cite requirements.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod admission;

@@ -10,11 +10,11 @@ use crate::world::{World, trial};
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial(
-            "I7: a stop is answered only when its agent is gone, also while the daemon rests from trouble",
+            "a stop is answered only when its agent is gone, also while the daemon rests from trouble",
             while_it_rests,
         ),
         trial(
-            "I1: an agent whose attempt the record does not know any more is stopped, noted or not",
+            "an agent whose attempt the record does not know any more is stopped, noted or not",
             stopped_unnoted,
         ),
         trial(
@@ -24,6 +24,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
+/// Invariant 7.
 async fn while_it_rests(world: World) {
     let agent = world.gated("agent");
     let card = world.send("agent").await;
@@ -41,6 +42,7 @@ async fn while_it_rests(world: World) {
     daemon.leave().await;
 }
 
+/// Invariant 1.
 async fn stopped_unnoted(world: World) {
     let agent = world.gated("agent");
     let card = world.send("agent").await;

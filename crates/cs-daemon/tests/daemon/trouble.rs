@@ -9,7 +9,7 @@ use crate::world::{World, trial};
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial(
-            "I8: an answer that the record did not take is told again, and the daemon then ends",
+            "an answer that the record did not take is told again, and the daemon then ends",
             told_again,
         ),
         trial(
@@ -17,7 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             unconfigured,
         ),
         trial(
-            "I7: a run that cannot be carried on now keeps its slot",
+            "a run that cannot be carried on now keeps its slot",
             keeps_its_slot,
         ),
         trial(
@@ -27,6 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
+/// Invariant 8.
 async fn told_again(world: World) {
     let agent = world.gated("agent");
     world.open_gate("agent");
@@ -48,6 +49,7 @@ async fn unconfigured(world: World) {
     assert_eq!(world.answers(card).await, ["Done."]);
 }
 
+/// Invariant 7.
 async fn keeps_its_slot(world: World) {
     let (first, second) = (world.gated("first"), world.gated("second"));
     let agents = [("first", first.as_str()), ("second", second.as_str())];

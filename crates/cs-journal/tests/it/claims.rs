@@ -85,7 +85,7 @@ async fn a_lost_answer_gives_exactly_one_attempt() {
     assert!(nobody_left(&journal), "it is held");
 }
 
-/// Scenario 2, CJ-10.
+/// Scenario 2, CJ-10. Invariant 3.
 #[tokio::test]
 async fn a_lost_request_is_fenced_and_takes_nothing_when_it_arrives_late() {
     let home = Home::new();
@@ -178,7 +178,7 @@ async fn an_answer_that_the_record_denies_starts_nothing() {
     assert_eq!(journal.pending().len(), 1);
 }
 
-/// Scenario 5, CJ-20; the same after a restart.
+/// Scenario 5, CJ-20; the same after a restart. Invariant 4.
 #[tokio::test]
 async fn an_operation_in_doubt_stays_pending_until_it_is_cleared_up() {
     let home = Home::new();
@@ -226,7 +226,7 @@ async fn a_pending_operation_of_another_action_stops_the_reconcile() {
     assert_eq!(journal.pending().len(), 1);
 }
 
-/// Scenario 6, CJ-21, P26.
+/// Scenario 6, CJ-21, P26. Invariant 4.
 #[tokio::test]
 async fn attempts_that_nobody_adopted_are_not_lost() {
     let home = Home::new();

@@ -47,6 +47,7 @@ fn owned(journal: &Journal) -> Vec<RunId> {
         .collect()
 }
 
+/// Invariant 3. Invariant 4. Invariant 5.
 async fn play(acts: &[Act]) {
     let home = Home::new();
     let mut journal = home.open();

@@ -61,7 +61,7 @@ async fn dying_before_the_request_leaves_cancels_the_operation() {
     assert_eq!(home.record.ready(), 1);
 }
 
-/// P3, P4.
+/// P3, P4. Invariant 4.
 #[tokio::test]
 async fn dying_before_the_answer_launches_the_claim_once() {
     let home = Home::new();
@@ -109,7 +109,7 @@ async fn dying_in_the_preparation_prepares_again() {
     assert_eq!(recovered.prepared[0].dir(), "two");
 }
 
-/// P8, P9.
+/// P8, P9. Invariant 5.
 #[tokio::test]
 async fn dying_with_a_registered_shim_finds_it_again() {
     let home = Home::new();
@@ -145,7 +145,7 @@ async fn dying_while_the_agent_works_finds_its_execution_again() {
     );
 }
 
-/// P12, P13, ST-2, ST-13.
+/// P12, P13, ST-2, ST-13. Invariant 8.
 #[tokio::test]
 async fn dying_with_a_durable_outcome_settles_it() {
     let home = Home::new();

@@ -91,6 +91,7 @@ fn nothing_there_is_said_on_standard_error() {
     assert_snapshot!("nothing", shots);
 }
 
+/// Invariant 14.
 #[test]
 fn local_paths_stay_out_of_the_record() {
     let desk = Desk::with_repository();

@@ -55,6 +55,7 @@ fn deaf(scratch: &Scratch, agent: &[&str]) -> cs_supervise::ExecutionSpec {
     spec
 }
 
+/// Invariant 7.
 async fn whole_tree(scratch: Scratch) {
     let running = scratch
         .start(&[scratch.hostile(), words(&["sleep"])].concat())

@@ -77,6 +77,7 @@ async fn adopted(scratch: Scratch) {
     assert_eq!(lines, (0..50).collect::<Vec<_>>());
 }
 
+/// Invariant 6.
 async fn killed_before_go(scratch: Scratch) {
     let daemon = scratch
         .daemon("held", &[format!("once={}", scratch.text("ran"))])
@@ -170,6 +171,7 @@ async fn listed(scratch: &Scratch, descendants: &[Process]) {
     .await;
 }
 
+/// Invariant 7.
 async fn shim_killed(scratch: Scratch) {
     let running = scratch
         .start(&[scratch.hostile(), words(&["sleep"])].concat())

@@ -107,7 +107,7 @@ fn reply(world: &World, ask: cs_model::AskId, body: &str) -> AnswerAsk {
     }
 }
 
-/// The second answer to a question is told by whom and when the first came.
+/// The second answer to a question is told by whom and when the first came. Invariant 10.
 pub async fn the_first_answer_to_a_question_wins(world: &World) {
     let taken = world.running().await;
     let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
@@ -151,6 +151,7 @@ pub async fn an_answer_must_be_one_of_the_choices(world: &World) {
 }
 
 /// A stop ends the live run at once, withdraws its questions, hands its turns back, and keeps the process for the daemon.
+/// Invariant 9.
 pub async fn a_stop_hands_the_turns_back(world: &World) {
     let taken = world.running().await;
     let card = taken.claimed.card;

@@ -8,7 +8,7 @@ use cs_record::{PauseScope, SendTo};
 
 use super::World;
 
-/// A card whose turns were taken is ready for nothing; the attempt has the turns, in order (CJ-11).
+/// A card whose turns were taken is ready for nothing; the attempt has the turns, in order (CJ-11). Invariant 1.
 pub async fn a_card_is_taken_once(world: &World) {
     let card = world.card().await;
     let second = world.send(SendTo::Card(card), "and quickly").await;
@@ -43,7 +43,7 @@ pub async fn a_card_is_taken_once(world: &World) {
     }
 }
 
-/// The same operation id gives the first result and takes nothing more (CJ-12).
+/// The same operation id gives the first result and takes nothing more (CJ-12). Invariant 3.
 pub async fn a_replayed_claim_gives_the_first_result(world: &World) {
     world.card().await;
     let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
@@ -66,7 +66,7 @@ pub async fn a_replayed_claim_gives_the_first_result(world: &World) {
     );
 }
 
-/// An operation that was reconciled before it came can never take anything (CJ-10).
+/// An operation that was reconciled before it came can never take anything (CJ-10). Invariant 3.
 pub async fn a_cancelled_operation_never_takes(world: &World) {
     world.card().await;
     let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
@@ -89,7 +89,7 @@ pub async fn a_cancelled_operation_never_takes(world: &World) {
     );
 }
 
-/// A claim whose answer was lost is confirmed with its receipt, whenever it is asked for (CJ-7).
+/// A claim whose answer was lost is confirmed with its receipt, whenever it is asked for (CJ-7). Invariant 4.
 pub async fn a_lost_answer_is_confirmed(world: &World) {
     world.card().await;
     let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
@@ -276,7 +276,7 @@ pub async fn a_batch_takes_what_single_claims_take(world: &World) {
     );
 }
 
-/// A card whose last process is not proven gone is ready for nothing: one card, one tree, one agent.
+/// A card whose last process is not proven gone is ready for nothing: one card, one tree, one agent. Invariant 7.
 pub async fn a_process_on_the_record_keeps_the_card(world: &World) {
     let taken = world.running().await;
     let process = World::process(7);

@@ -57,7 +57,7 @@ async fn interrupt_as(world: &World, machine: MachineId, attempt: &Attempt) -> I
     outcomes[0].1
 }
 
-/// An attempt that was followed by another, and one whose run is over, change nothing (AF-3, AF-7, AF-8).
+/// An attempt that was followed by another, and one whose run is over, change nothing (AF-3, AF-7, AF-8). Invariant 1.
 pub async fn a_stale_attempt_changes_nothing(world: &World) {
     let first = world.running().await;
     assert_eq!(
@@ -71,7 +71,7 @@ pub async fn a_stale_attempt_changes_nothing(world: &World) {
     check_stale(world, &second.attempt).await;
 }
 
-/// Epoch and token must both match (AF-1).
+/// Epoch and token must both match (AF-1). Invariant 1.
 pub async fn a_wrong_token_changes_nothing(world: &World) {
     let taken = world.running().await;
     let token = Token::from_bytes([7; 16]);
@@ -85,7 +85,7 @@ pub async fn a_wrong_token_changes_nothing(world: &World) {
     assert!(matches!(applied, Fenced::Applied(_)));
 }
 
-/// A record that was restored from a backup refuses the attempts that are newer than it, and unknown runs.
+/// A record that was restored from a backup refuses the attempts that are newer than it, and unknown runs. Invariant 1.
 pub async fn a_restored_record_refuses_newer_attempts(world: &World) {
     let taken = world.running().await;
     let seed = cs_fence::TokenSeed::from_bytes([1; 32]);
@@ -104,7 +104,7 @@ pub async fn a_restored_record_refuses_newer_attempts(world: &World) {
     assert_eq!(interrupt(world, &unknown).await, InterruptOutcome::Stale);
 }
 
-/// A process is written while its attempt runs, and removed once it does not, if it is the very one.
+/// A process is written while its attempt runs, and removed once it does not, if it is the very one. Invariant 7.
 pub async fn a_process_is_recorded_and_cleared_under_its_fence(world: &World) {
     let taken = world.running().await;
     let (process, other) = (World::process(7), World::process(8));
@@ -213,7 +213,7 @@ async fn turn_states(world: &World, card: CardId) -> Vec<TurnState> {
     turns.iter().map(|turn| turn.state).collect()
 }
 
-/// An interrupted run is ready at once, under its next epoch, with the turns that it had; no try is counted (RC-2).
+/// An interrupted run is ready at once, under its next epoch, with the turns that it had; no try is counted (RC-2). Invariant 9.
 pub async fn an_interrupted_run_goes_on_with_its_turns(world: &World) {
     let taken = world.running().await;
     let card = taken.claimed.card;
@@ -243,7 +243,7 @@ pub async fn an_interrupted_run_goes_on_with_its_turns(world: &World) {
     );
 }
 
-/// One receipt ends the attempts of several cards, each on its own merits, in the order of the report.
+/// One receipt ends the attempts of several cards, each on its own merits, in the order of the report. Invariant 4.
 pub async fn one_receipt_interrupts_several_cards(world: &World) {
     let mut taken = Vec::new();
     for _ in 0..3 {

@@ -160,7 +160,7 @@ pub async fn a_refused_landing_leaves_the_offer_open(world: &World) {
     assert!(take(world).await.is_some());
 }
 
-/// Only the current life of a landing writes; one that was given back is taken under its next epoch.
+/// Only the current life of a landing writes; one that was given back is taken under its next epoch. Invariant 1.
 pub async fn a_stale_landing_changes_nothing(world: &World) {
     accept(world, offered(world).await).await;
     let first = take(world).await.expect("it is accepted");
@@ -246,7 +246,7 @@ pub async fn a_stop_refuses_an_accepted_landing(world: &World) {
     assert_eq!(world.detail(card).await.card.state, CardState::Landed);
 }
 
-/// While a landing is under way nothing is started; a turn that came meanwhile keeps the card open.
+/// While a landing is under way nothing is started; a turn that came meanwhile keeps the card open. Invariant 9.
 pub async fn a_turn_that_comes_during_a_landing_is_not_lost(world: &World) {
     let card = offered(world).await;
     accept(world, card).await;

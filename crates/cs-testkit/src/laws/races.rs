@@ -12,7 +12,7 @@ use super::World;
 
 const RACERS: usize = 16;
 
-/// Sixteen takers with room for more take each card exactly once.
+/// Sixteen takers with room for more take each card exactly once. Invariant 1.
 pub async fn sixteen_takers_take_each_card_once(world: &World) {
     let mut cards = Vec::new();
     for _ in 0..40 {
@@ -42,7 +42,7 @@ pub async fn sixteen_takers_take_each_card_once(world: &World) {
     assert_eq!(taken, cards);
 }
 
-/// Of sixteen answers to one question, one is stored and fifteen are refused.
+/// Of sixteen answers to one question, one is stored and fifteen are refused. Invariant 10.
 pub async fn of_sixteen_answers_one_wins(world: &World) {
     let taken = world.running().await;
     let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
@@ -61,7 +61,7 @@ pub async fn of_sixteen_answers_one_wins(world: &World) {
     assert_eq!(world.detail(taken.claimed.card).await.asks, won);
 }
 
-/// Of sixteen settlements of one attempt, one is applied and writes one turn.
+/// Of sixteen settlements of one attempt, one is applied and writes one turn. Invariant 1.
 pub async fn of_sixteen_settlements_one_is_applied(world: &World) {
     let taken = world.running().await;
     let mut racers = JoinSet::new();

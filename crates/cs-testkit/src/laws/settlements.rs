@@ -45,6 +45,7 @@ async fn news(world: &World, taken: &Taken) -> Vec<AskId> {
 }
 
 /// An answer writes its words once, settles the turns that were taken and only those, and finishes the run.
+/// Invariant 2. Invariant 9.
 pub async fn an_answer_settles_what_was_taken(world: &World) {
     let taken = world.running().await;
     let card = taken.claimed.card;
@@ -86,6 +87,7 @@ pub async fn an_answer_settles_what_was_taken(world: &World) {
 }
 
 /// A run that asked goes on when it has its answer, and not before; an attempt that fails does not use the answer up.
+/// Invariant 10.
 pub async fn an_answered_question_wakes_its_run(world: &World) {
     let taken = world.running().await;
     let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
@@ -160,7 +162,7 @@ pub async fn a_turn_wakes_an_asked_run_and_its_question_stays(world: &World) {
     assert!(world.take(Action::TakeRearms).await.is_some());
 }
 
-/// An answer that comes while its run is at work for a turn is not news to that attempt: it wakes the next one.
+/// An answer that comes while its run is at work for a turn is not news to that attempt: it wakes the next one. Invariant 10.
 pub async fn an_answer_that_came_too_late_for_an_attempt_wakes_the_next(world: &World) {
     let taken = world.running().await;
     let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
@@ -178,6 +180,7 @@ pub async fn an_answer_that_came_too_late_for_an_attempt_wakes_the_next(world: &
 }
 
 /// Three tries, then the card is failed with the count in its reason, keeps its turns, and a new turn begins a new count.
+/// Invariant 9.
 pub async fn the_third_try_is_the_last(world: &World) {
     let mut taken = world.running().await;
     let card = taken.claimed.card;

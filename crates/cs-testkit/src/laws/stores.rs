@@ -42,12 +42,8 @@ impl<'a, S: RowStore> Bench<'a, S> {
         let Locked { tx, facts } = lock(store, None, &Select::Turn(card, turn)).await;
         let (writes, _) = rules::send_new(&send, facts.now).expect("a good turn is taken");
         store.commit(tx, &writes).await.expect("it is written");
-        let request = ClaimRequest {
-            action: Action::TakeTurns,
-            limit: 1,
-            agents: vec![AGENT.to_owned()],
-            seed: cs_fence::TokenSeed::from_bytes(ids.secret()),
-        };
+        let seed = cs_fence::TokenSeed::from_bytes(ids.secret());
+        let request = ClaimRequest::one(Action::TakeTurns, AGENT, seed);
         let Locked { tx, facts } = lock(store, None, &Select::Card(card)).await;
         let taker = Taker {
             machine,
@@ -128,6 +124,7 @@ pub async fn a_write_decided_on_other_rows_is_refused<S: RowStore>(store: &S, cl
 }
 
 /// The constraints hold what the rules promise: one live owner, one place a turn, an epoch that only grows.
+/// Invariant 1. Invariant 2.
 pub async fn a_broken_invariant_is_refused<S: RowStore>(store: &S, clock: &Arc<SetClock>) {
     let bench = Bench::new(store, clock).await;
     let (run, turn) = (

@@ -168,7 +168,7 @@ async fn a_user_who_went_on_keeps_what_they_have() {
     assert!(picture(&bench.user) == before);
 }
 
-/// Dropping the future kills git, as the death of the daemon's machine would, at some point of the merge.
+/// Dropping the future kills git, as the death of the daemon's machine would, at some point of the merge. Invariant 13.
 #[tokio::test]
 async fn a_merge_killed_at_any_point_is_undone_or_done() {
     let bench = bench().await;

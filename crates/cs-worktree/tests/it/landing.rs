@@ -88,6 +88,7 @@ async fn write(user: PathBuf, file: &str, content: &str) {
     fs::write(user.join(file), content).unwrap();
 }
 
+/// Invariant 12.
 #[tokio::test]
 async fn it_lands_beside_unstaged_and_staged_changes_of_other_files() {
     check_lands("", async |user| {
@@ -139,6 +140,7 @@ async fn it_lands_in_the_second_working_tree_that_has_the_base() {
     assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "");
 }
 
+/// Invariant 12.
 #[tokio::test]
 async fn an_unstaged_overlap_is_refused() {
     let files = paths(&["src/a.txt"]);

@@ -109,6 +109,7 @@ async fn a_tree_starts_at_the_base_without_what_the_user_has_not_committed() {
     assert_eq!(again.attachment, Attachment::Reattached);
 }
 
+/// Invariant 12.
 #[tokio::test]
 async fn an_attempt_is_collected_and_shown_without_touching_the_users_files() {
     let bench = busy_user().await;
@@ -148,7 +149,7 @@ async fn an_attempt_is_collected_and_shown_without_touching_the_users_files() {
     );
 }
 
-/// WT-8: a recovered claim goes through the same landing again.
+/// WT-8: a recovered claim goes through the same landing again. Invariant 13.
 #[tokio::test]
 async fn a_card_lands_once_however_often_it_is_carried_out() {
     let bench = busy_user().await;
@@ -176,6 +177,7 @@ async fn a_card_lands_once_however_often_it_is_carried_out() {
     assert_eq!(again, LandingPlan::AlreadyLanded { commit: ready.new });
 }
 
+/// Invariant 11.
 #[tokio::test]
 async fn a_salvaged_tree_goes_through_the_trash_and_can_come_back() {
     let bench = busy_user().await;

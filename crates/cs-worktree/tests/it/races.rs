@@ -76,6 +76,7 @@ async fn lock_files_that_a_killed_git_left_in_the_store_do_not_stop_anything() {
     assert_eq!(bench.collect(&tree, "r2").await.new_commits, 1);
 }
 
+/// Invariant 13.
 #[tokio::test]
 async fn a_base_that_moved_after_the_plan_is_not_overwritten() {
     for checked_out in [true, false] {

@@ -24,6 +24,7 @@ fn path(path: &str) -> RepoPath {
     RepoPath::from_bytes(path)
 }
 
+/// Invariant 11.
 #[tokio::test]
 async fn a_nested_repository_keeps_the_tree_and_the_rest_is_saved() {
     let bench = Bench::new().await;
@@ -224,6 +225,7 @@ async fn a_file_that_cannot_be_read_keeps_the_tree() {
     );
 }
 
+/// Invariant 11.
 #[tokio::test]
 async fn a_tree_that_changed_after_its_salvage_is_not_discarded() {
     let bench = Bench::new().await;
