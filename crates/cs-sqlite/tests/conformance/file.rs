@@ -1,11 +1,14 @@
 //! What a file must be, what it becomes, and what another process sees.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use cs_model::MachineId;
-use cs_record::{PauseScope, RowStore};
+use cs_fence::TokenSeed;
+use cs_journal::{Action, ClaimRequest};
+use cs_model::{CardId, IdSource, MachineId, OperationId, TurnId};
+use cs_record::{PauseScope, RowStore, Send, SendTo};
 use cs_sqlite::OpenError;
 use cs_testkit::laws::World;
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
@@ -127,6 +130,38 @@ async fn a_record_survives_its_process() {
     drop(first);
     let again = home.open().await.expect("it opens again");
     assert_eq!(again.codebases().await.expect("it answers"), codebases);
+}
+
+/// The file has the hash of an attempt's token, never the token or what it follows from. Invariant 14.
+#[tokio::test]
+async fn no_token_is_in_the_file() {
+    let home = Home::new();
+    let world = World::new(home.open().await.expect("it opens"), home.clock(), ()).await;
+    let to = SendTo::new_card(
+        CardId::from_uuid(world.ids.uuid_v7()),
+        "a title",
+        "mine".parse().expect("a name"),
+    );
+    let turn = TurnId::from_uuid(world.ids.uuid_v7());
+    let send = Send::new(turn, to, world.person.clone(), "please");
+    world.people.send(&send).await.expect("it is a good turn");
+    let secret = world.ids.secret();
+    let seed = TokenSeed::from_bytes(secret);
+    let request = ClaimRequest::one(Action::TakeTurns, "mine", seed);
+    let operation = OperationId::from_uuid(world.ids.uuid_v7());
+    let taken = world.claims.claim(world.machine, operation, &request).await;
+    let token = taken.expect("it answers").runs[0].attempt(&seed).token;
+
+    let mut bytes = Vec::new();
+    for entry in fs::read_dir(home.path("")).expect("there").flatten() {
+        bytes.extend(fs::read(entry.path()).expect("it can be read"));
+    }
+    let holds = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+    assert!(holds(b"a title"), "what is on the record can be found");
+    let (token, seed) = (token.reveal(), String::from(seed));
+    for part in [token.as_bytes(), seed.as_bytes(), &secret] {
+        assert!(!holds(part), "{part:?}");
+    }
 }
 
 /// The number changes when another connection wrote, and only then.
