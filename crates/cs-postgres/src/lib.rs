@@ -5,7 +5,7 @@
 //! rows of every kind, COMMIT. One statement that locks and joins would be two trips fewer and lose turns: it reads what belongs to a
 //! card as it was before it waited for the lock. Functions and statements decide nothing; the constraints say the invariants again.
 //!
-//! The words of the SQL are in `queries/`, one statement a file (docs/adr/0002, whose reasons hold here too); the schema and its
+//! The words of the SQL are in `queries/`, one statement a file (docs/adr/0004); the schema and its
 //! functions are in `migrations/`. Ids and names sort as their bytes; the clock is the server's.
 //!
 //! This crate must never decide anything: rules are in cs-record. It starts no process and reads no file but those that the URL, the

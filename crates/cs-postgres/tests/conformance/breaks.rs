@@ -66,6 +66,30 @@ async fn dead_connections_of_the_pool_cost_nobody_an_error() {
     assert_eq!(take(&world, 99).await.len(), 24);
 }
 
+#[tokio::test]
+async fn a_commit_without_an_answer_is_unknown() {
+    let schema = Arc::new(Schema::new().await);
+    let pooler = Pooler::start(&schema).await;
+    let world = pooler.world().await;
+    let card = new_card(&world).await;
+    let (store, _) = pooler.open().await;
+    let held = store.lock(None, &Select::Card(card)).await.expect("it locks");
+    let Lock::Held(held) = held else {
+        panic!("there is no operation");
+    };
+    let (writes, _) = rules::stop_card(&held.facts.cards[0], &world.person, held.facts.now);
+    pooler.lose_commits(true);
+    let unknown = store.commit(held.tx, &writes).await;
+    assert!(matches!(unknown, Err(StoreError::Unknown(_))), "{unknown:?}");
+    pooler.lose_commits(false);
+    let detail = store.card(card).await.expect("it answers").expect("it is there");
+    assert_eq!(
+        detail.card.state,
+        cs_model::CardState::Stopped,
+        "this time it was carried out"
+    );
+}
+
 /// The daemon cannot know whether its claim came about, and asks: it did, and it gets what it had taken.
 #[tokio::test]
 async fn a_claim_whose_commit_got_no_answer_is_found_by_its_operation() {

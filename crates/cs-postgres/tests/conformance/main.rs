@@ -12,6 +12,7 @@ mod race;
 mod refusals;
 mod schema;
 mod statements;
+mod trips;
 
 use std::sync::Arc;
 

@@ -79,10 +79,15 @@ impl Pooler {
         self.url().parse().expect("the URL is good")
     }
 
-    pub(crate) async fn world(&self) -> World {
+    /// Opens the record through the pooler.
+    pub(crate) async fn open(&self) -> (PostgresStore, Arc<SetClock>) {
         let clock = Arc::new(SetClock::new());
         let settings = self.settings().with_clock(Arc::clone(&clock) as _);
-        let store = PostgresStore::open(&settings).await.expect("it opens");
+        (PostgresStore::open(&settings).await.expect("it opens"), clock)
+    }
+
+    pub(crate) async fn world(&self) -> World {
+        let (store, clock) = self.open().await;
         World::new(store, clock, Arc::clone(&self.schema)).await
     }
 

@@ -1,4 +1,4 @@
-//! What the compiler does not check of the statements (docs/adr/0002).
+//! What the compiler does not check of the statements (docs/adr/0004).
 
 use std::path::Path;
 
