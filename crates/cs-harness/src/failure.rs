@@ -26,13 +26,14 @@ pub enum FailureCause {
     NoFinal,
 }
 
-/// Renders the sentence about a failure that everybody may read: no path, no secret, no word of the agent.
-pub fn public_reason(harness: HarnessKind, class: FailureClass) -> String {
+/// Renders the sentence about a failure that everybody may read: how the program ended where the agent itself failed, and
+/// no path, no secret, no word of the agent.
+pub fn public_reason(harness: HarnessKind, class: FailureClass, cause: FailureCause) -> String {
     let who = match harness {
         HarnessKind::Command => "the agent's command",
     };
     match class {
-        FailureClass::Agent => format!("{who} ended with an error"),
+        FailureClass::Agent => ended(who, cause),
         FailureClass::Unknown => format!("{who} ended, and it is not known why"),
         FailureClass::Verify => "the work did not pass its verification".to_owned(),
         FailureClass::Conflict => "the work conflicts with the base branch".to_owned(),
@@ -49,6 +50,38 @@ pub fn public_reason(harness: HarnessKind, class: FailureClass) -> String {
         }
         FailureClass::Cancelled => format!("{who} was stopped by a person"),
     }
+}
+
+fn ended(who: &str, cause: FailureCause) -> String {
+    match cause {
+        FailureCause::NotStarted => format!("{who} could not be started"),
+        FailureCause::ExitCode(code) => format!("{who} ended with exit code {code}"),
+        FailureCause::Signal(number) => match signal_name(number) {
+            Some(name) => format!("{who} was ended by signal {number} ({name})"),
+            None => format!("{who} was ended by signal {number}"),
+        },
+        FailureCause::EndNotSeen => format!("{who} ended, and nobody saw how"),
+        FailureCause::HalfLine => format!("{who} ended in the middle of a line"),
+        FailureCause::NoFinal => format!("{who} ended without an answer"),
+    }
+}
+
+/// The names of the signals that end agents and have the same number on every system; the others are told by their number.
+fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return None,
+    })
 }
 
 impl HarnessKind {
@@ -85,12 +118,13 @@ mod tests {
 
     #[test]
     fn public_reasons_as_people_read_them() {
+        let reason = |class| public_reason(HarnessKind::Command, class, FailureCause::ExitCode(7));
         let table: String = FailureClass::ALL
             .iter()
-            .map(|class| format!("{class}: {}\n", public_reason(HarnessKind::Command, *class)))
+            .map(|class| format!("{class}: {}\n", reason(*class)))
             .collect();
         insta::assert_snapshot!(table, @r"
-        agent: the agent's command ended with an error
+        agent: the agent's command ended with exit code 7
         unknown: the agent's command ended, and it is not known why
         verify: the work did not pass its verification
         conflict: the work conflicts with the base branch
@@ -104,6 +138,29 @@ mod tests {
         interrupted: the agent's command was interrupted
         invalid_request: the agent's command cannot be started: the program is missing or may not be executed on this machine
         cancelled: the agent's command was stopped by a person
+        ");
+    }
+    #[test]
+    fn an_agent_that_failed_is_told_by_how_it_ended() {
+        let causes = [
+            FailureCause::NotStarted,
+            FailureCause::ExitCode(-1),
+            FailureCause::Signal(9),
+            FailureCause::Signal(64),
+            FailureCause::EndNotSeen,
+            FailureCause::HalfLine,
+            FailureCause::NoFinal,
+        ];
+        let reason = |cause| public_reason(HarnessKind::Command, FailureClass::Agent, cause) + "\n";
+        let table: String = causes.into_iter().map(reason).collect();
+        insta::assert_snapshot!(table, @r"
+        the agent's command could not be started
+        the agent's command ended with exit code -1
+        the agent's command was ended by signal 9 (SIGKILL)
+        the agent's command was ended by signal 64
+        the agent's command ended, and nobody saw how
+        the agent's command ended in the middle of a line
+        the agent's command ended without an answer
         ");
     }
 }

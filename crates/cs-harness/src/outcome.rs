@@ -67,7 +67,7 @@ impl TaskEnd {
         Self::Failed {
             class,
             cause,
-            public: public_reason(harness, class),
+            public: public_reason(harness, class, cause),
         }
     }
 
