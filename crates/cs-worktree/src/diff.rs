@@ -10,7 +10,7 @@ use crate::parse;
 use crate::salvage;
 use crate::status;
 use crate::store::{self, Store};
-use crate::tree::TreeSpec;
+use crate::tree::{Tree, TreeSpec};
 
 /// The commits that [`Worktrees::log_summary`] gives, at most.
 const LOG_MAX: &str = "--max-count=200";
@@ -85,6 +85,37 @@ impl Worktrees {
             });
         }
         Ok(commits)
+    }
+}
+
+impl Worktrees {
+    /// Says whether a tree stands on a commit that neither the base had when the card began nor any of these commits holds:
+    /// those of the card's landings, to ask whether there is anything to land. A landed commit that the store does not know
+    /// is passed over. Of the base as it is now it says nothing.
+    ///
+    /// # Errors
+    /// [`WorktreeError::NoCard`], [`WorktreeError::CodebaseBusy`], or git failed.
+    pub async fn has_new_commits(&self, tree: &Tree, landed: &[Oid]) -> Result<bool, WorktreeError> {
+        let spec = &tree.spec;
+        let _lock = self.lock(&spec.codebase).await?;
+        let store = self.store(&spec.codebase);
+        let head = match status::fetch_head(&store, tree).await? {
+            Some(head) => head,
+            None => store.card_head(&spec.card).await?,
+        };
+        let began = store.commit(&store::card_base_ref(&spec.card)).await?;
+        if store
+            .is_ancestor(&head, &began.ok_or(WorktreeError::NoCard)?)
+            .await?
+        {
+            return Ok(false);
+        }
+        for commit in landed {
+            if store.commit(commit.as_str()).await?.is_some() && store.is_ancestor(&head, commit).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

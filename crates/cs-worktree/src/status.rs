@@ -152,7 +152,8 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
     Ok(look)
 }
 
-async fn fetch_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
+/// Fetches the tree's HEAD into the store; `None` when it cannot be read. The caller holds the lock of the codebase.
+pub(crate) async fn fetch_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
     let name = format!("refs/cs-panel/card/{}/seen", tree.spec.card);
     let refspec = format!("+HEAD:{name}");
     if !fetch::fetch_from_tree(store, tree, &[&refspec]).await? {

@@ -1,9 +1,9 @@
 //! `land`: accepts the landing of a card's work. A daemon carries it out.
 
 use clap::Args;
-use cs_model::{IdSource, LandingId};
-use cs_record::{AcceptLanding, Card};
-use cs_worktree::{EntryKind, TreeStatus, Worktrees};
+use cs_model::{IdSource, LandingId, RunState};
+use cs_record::{AcceptLanding, Card, CardDetail, Landing, Run};
+use cs_worktree::{EntryKind, Oid, Tree, TreeStatus, Worktrees};
 
 use crate::app::{App, Desk};
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
     let desk = app.desk().await?;
     let id = desk.ports.reads.find_card(&args.card).await?;
     let detail = desk.ports.reads.card(id).await?;
-    refuse_uncommitted(app, &desk, &detail.card).await?;
+    refuse_by_tree(app, &desk, &detail).await?;
     let person = app.person(&desk.state).await?;
     let landing = LandingId::from_uuid(SystemIds.uuid_v7());
     let accepted = desk
@@ -53,8 +53,15 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
     ))
 }
 
-/// Refuses while the card's tree on this machine holds what is not committed: it would not land.
-async fn refuse_uncommitted(app: &App, desk: &Desk, card: &Card) -> Result<(), Failure> {
+/// Refuses what the card's tree on this machine shows not to land: what is not committed, or nothing new. Without a tree here,
+/// and while the record says more of why it does not land, nothing is refused.
+async fn refuse_by_tree(app: &App, desk: &Desk, detail: &CardDetail) -> Result<(), Failure> {
+    let card = &detail.card;
+    let at_work = |run: &Run| run.state == RunState::Running || run.again_at.is_some();
+    let is_landing = |landing: &Landing| !landing.state.is_over();
+    if detail.runs.iter().any(at_work) || detail.landings.iter().any(is_landing) {
+        return Ok(());
+    }
     let spec = cs_daemon::tree_spec(card).map_err(|error| {
         Failure::failed(
             error,
@@ -67,16 +74,40 @@ async fn refuse_uncommitted(app: &App, desk: &Desk, card: &Card) -> Result<(), F
         return Ok(());
     };
     let status = worktrees.status(&tree).await?;
-    if status.is_clean() {
+    if !status.is_clean() {
+        return Err(uncommitted(card, &tree, &status));
+    }
+    let landed = detail
+        .landings
+        .iter()
+        .filter_map(|landing| landing.commit.clone());
+    let landed: Vec<Oid> = landed.filter_map(|commit| Oid::new(commit).ok()).collect();
+    if worktrees.has_new_commits(&tree, &landed).await? {
         return Ok(());
     }
+    Err(nothing_new(card, &landed))
+}
+
+fn uncommitted(card: &Card, tree: &Tree, status: &TreeStatus) -> Failure {
     let card = card.id.short();
-    Err(Failure::Refused(format!(
+    Failure::Refused(format!(
         "the tree of card {card} holds what is not committed and would not land:\n{}\
          ask its agent to commit or remove it with `cs-panel send --card {card} MESSAGE`, or do it in {}",
-        list(&status),
+        list(status),
         tree.path.display()
-    )))
+    ))
+}
+
+fn nothing_new(card: &Card, landed: &[Oid]) -> Failure {
+    let short = card.id.short();
+    let what = if landed.is_empty() {
+        "has no commit of its own"
+    } else {
+        "has no commit that has not landed already"
+    };
+    Failure::Refused(format!(
+        "card {short} {what}, there is nothing to land; send its agent more with `cs-panel send --card {short} MESSAGE`"
+    ))
 }
 
 fn list(status: &TreeStatus) -> String {

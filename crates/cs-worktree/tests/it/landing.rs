@@ -303,6 +303,23 @@ async fn a_card_without_commits_has_nothing_to_land() {
 }
 
 #[tokio::test]
+async fn what_the_card_has_not_landed_yet_is_told_by_its_tree() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let has_new = async |landed: &[Oid]| bench.worktrees.has_new_commits(&tree, landed).await.unwrap();
+    assert!(!has_new(&[]).await);
+    git(&tree.path, &["commit", "-q", "--allow-empty", "-m", "work"]).await;
+    assert!(has_new(&[]).await, "a commit that nobody collected counts");
+    let tip = bench.collect(&tree, "r1").await.tip;
+    let landing = bench.ready(&tree, &tip, "l1").await;
+    let unknown = Oid::new("1".repeat(40)).unwrap();
+    assert!(has_new(std::slice::from_ref(&unknown)).await);
+    assert!(!has_new(&[unknown, landing.new.clone()]).await);
+    git(&tree.path, &["commit", "-q", "--allow-empty", "-m", "more"]).await;
+    assert!(has_new(&[landing.new]).await);
+}
+
+#[tokio::test]
 async fn a_card_that_the_person_merged_by_hand_counts_as_landed() {
     let bench = Bench::new().await;
     let (tree, tip) = card(&bench).await;
