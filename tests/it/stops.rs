@@ -99,6 +99,28 @@ fn a_stopped_card_waits_for_a_message_and_then_gets_all_of_it() {
 }
 
 #[test]
+fn a_stop_names_the_landing_that_it_does_not_end() {
+    let desk = Desk::new();
+    desk.script(&json!([{"when": "first", "steps": [
+        {"write_file": {"path": "a.txt", "text": "a\n"}}, {"commit": "Add a"}, {"final": "Done."}]}]));
+    let card = desk.send("Add a");
+    desk.run_once();
+    desk.ok(&["land", &card]);
+    desk.crash_at("L3");
+    let landing = desk.card(&card)["landings"][0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let told = desk.ok(&["stop", &card]);
+    let short = &landing[landing.len() - 8..];
+    assert!(
+        told.contains(&format!("its landing {short} had begun and ")),
+        "{told}"
+    );
+    assert!(!told.contains("nothing"), "{told}");
+}
+
+#[test]
 fn what_an_agent_leaves_behind_is_ended_and_its_answer_kept() {
     let desk = Desk::new();
     desk.script(&json!([{"when": "first", "steps": [

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use cs_daemon::control::{self, ControlError, Stopped};
 use cs_daemon::{Daemon, Mode, StateDir, StateError, StateLock};
-use cs_model::CardId;
+use cs_model::{CardId, LandingId, LandingState};
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -34,6 +34,15 @@ struct StopWire {
     executions_closed: u32,
     /// What could not be proven closed.
     left: Vec<String>,
+    /// The landing that had begun before: the stop leaves it to go on, since its base may have moved already.
+    landing: Option<LandingNow>,
+}
+
+/// A landing, as it is when the stop returns.
+#[derive(Debug, Serialize)]
+struct LandingNow {
+    id: LandingId,
+    state: LandingState,
 }
 
 /// Carries out `stop`.
@@ -42,6 +51,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
     let card = desk.ports.reads.find_card(&args.card).await?;
     let person = app.person(&desk.state).await?;
     let was_active = desk.ports.acts.stop_card(card, &person).await?;
+    let begun = running_landing(&desk, card).await?;
     let stopped = close(app, &desk, card).await?;
     let (executions_closed, left) = match stopped {
         Stopped::Closed { executions } => (executions, not_proven(&desk, card).await?),
@@ -58,8 +68,32 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
             was_active,
             executions_closed,
             left,
+            landing: landing_now(&desk, card, begun).await?,
         },
     )
+}
+
+/// Reads the landing of the card that a machine has begun: no stop ends it.
+async fn running_landing(desk: &Desk, card: CardId) -> Result<Option<LandingId>, Failure> {
+    let landings = desk.ports.reads.card(card).await?.landings;
+    let running = landings
+        .iter()
+        .find(|landing| landing.state == LandingState::Running);
+    Ok(running.map(|landing| landing.id))
+}
+
+/// Says what has become of a landing that had begun before the stop.
+async fn landing_now(
+    desk: &Desk,
+    card: CardId,
+    begun: Option<LandingId>,
+) -> Result<Option<LandingNow>, Failure> {
+    let landings = desk.ports.reads.card(card).await?.landings;
+    let landing = landings.into_iter().find(|landing| Some(landing.id) == begun);
+    Ok(landing.map(|landing| LandingNow {
+        id: landing.id,
+        state: landing.state,
+    }))
 }
 
 /// Closes what runs of a card: by the daemon that is there, or here. A daemon may come or leave meanwhile, such as that of another
@@ -116,11 +150,23 @@ fn tell(app: &App, stop: &StopWire) -> Result<(), Failure> {
         return Ok(());
     }
     let closed = match (stop.executions_closed, stop.was_active) {
-        (0, true) => "nothing of it ran".to_owned(),
+        (0, true) => "no agent of it ran".to_owned(),
         (0, false) => "there was nothing to stop".to_owned(),
         (number, _) => format!("{} closed, with proof", text::count(number as usize, "execution")),
     };
-    app.out.line(&format!("card {short}: {closed}"))
+    app.out.line(&format!("card {short}: {closed}"))?;
+    let Some(landing) = &stop.landing else {
+        return Ok(());
+    };
+    let (id, state) = (landing.id.short(), landing.state);
+    if state.is_over() {
+        return app.out.line(&format!(
+            "its landing {id} had begun and has come to its end: {state}"
+        ));
+    }
+    app.out.line(&format!(
+        "its landing {id} had begun and goes on, its base may have moved already; `cs-panel show {short}` tells what comes of it"
+    ))
 }
 
 /// Looks after the processes of a card where no daemon does: a daemon that may start nothing is asked as the real one would
