@@ -163,6 +163,17 @@ pub(crate) fn tell_about(app: &App, seen: &Inspection) {
             "{path} has {changes}, which the agent will not see; commit what it should start from"
         ));
     }
+    if seen.current_branch.as_ref() != Some(&seen.base_branch) {
+        let path = seen.repository.toplevel.display();
+        app.out.said(&format!(
+            "{path} has {} checked out; the work starts from your local branch {} and lands on it",
+            match &seen.current_branch {
+                None => "no branch".to_owned(),
+                Some(branch) => format!("the branch {branch}, which has no commit,"),
+            },
+            seen.base_branch
+        ));
+    }
     if seen.has_remote {
         app.out.said(&format!(
             "the base is your local branch {0} and the work lands on it; nothing is fetched or pushed",

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::App;
+use crate::cli::Global;
 use crate::failure::Failure;
 use crate::os::SystemIds;
 use crate::text;
@@ -39,6 +40,7 @@ struct DemoWire {
 
 /// Carries out `demo`.
 pub(crate) async fn demo(app: &App, args: &DemoArgs) -> Result<(), Failure> {
+    refuse_foreign(&app.global)?;
     let name = || format!("cs-panel-demo-{}", SystemIds.uuid_v7().simple());
     let dir = args
         .dir
@@ -49,6 +51,22 @@ pub(crate) async fn demo(app: &App, args: &DemoArgs) -> Result<(), Failure> {
         told = story(&stage) => told,
         _ = tokio::signal::ctrl_c() => Err(Failure::plain(format!(
             "the demo was interrupted; what it made is in {}", dir.display()
+        ))),
+    }
+}
+
+/// Refuses the flags that name what the demo makes itself: it touches nothing of the person's.
+fn refuse_foreign(global: &Global) -> Result<(), Failure> {
+    let given = [
+        ("--state-dir", global.state_dir.is_some()),
+        ("--database-url", global.database_url.is_some()),
+        ("--config", global.config.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::Usage(format!(
+            "the demo makes a state directory, a record and a configuration of its own; leave out {flag}, \
+             and choose where it makes them with --dir"
         ))),
     }
 }

@@ -152,5 +152,9 @@ fn wrong_usage_shows_what_is_right() {
     shots += &desk.run(&["run", "--twice"]);
     shots += &desk.run(&["send", "--card", "beefbeef", "--title", "x", "y"]);
     shots += &desk.run(&["agent", "add", "mine"]);
+    for flag in ["--state-dir", "--database-url", "--config"] {
+        shots += &desk.run(&["demo", flag, "mine"]);
+    }
+    assert!(!desk.path("work/mine").exists());
     assert_snapshot!("usage", shots);
 }
