@@ -102,14 +102,17 @@ impl Desk {
         fs::write(self.path("home/.config/cs-panel/config.toml"), "").expect("written");
     }
 
+    /// The binary in the repository, with nothing inherited and no state directory named.
+    pub(crate) fn program(&self) -> Command {
+        let mut command = self.plain(assert_cmd::cargo::cargo_bin("cs-panel"));
+        command.current_dir(self.path("repo"));
+        command
+    }
+
     /// The binary with these arguments, in the repository, with nothing inherited.
     pub(crate) fn panel(&self, args: &[&str]) -> Command {
-        let mut command = self.plain(assert_cmd::cargo::cargo_bin("cs-panel"));
-        command
-            .current_dir(self.path("repo"))
-            .arg("--state-dir")
-            .arg(self.state())
-            .args(args);
+        let mut command = self.program();
+        command.arg("--state-dir").arg(self.state()).args(args);
         self.record.name_to(&mut command);
         command
     }

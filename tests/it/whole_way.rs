@@ -28,7 +28,10 @@ fn a_card_goes_from_a_message_to_a_landed_commit() {
     let desk = Desk::new();
     greeting(&desk);
     let card = desk.send("Greet the reader");
-    assert!(desk.run_once().contains("run "), "one line per start");
+    assert!(
+        desk.run_once().contains(": 1 new turn; agent "),
+        "one line per start"
+    );
 
     let asks = desk.json(&["asks"]);
     assert_eq!(asks[0]["question"], "Formal?", "{asks}");
@@ -45,7 +48,9 @@ fn a_card_goes_from_a_message_to_a_landed_commit() {
     );
 
     desk.ok(&["land", &card]);
-    desk.run_once();
+    let told = desk.run_once();
+    let landed = format!("\nlanded card {} on main as ", &card[card.len() - 8..]);
+    assert!(told.contains(&landed) && !told.contains("Landed"), "{told}");
     let log = desk.git(&["log", "--format=%s", "main"]);
     assert!(log.starts_with("Greet the reader\n"), "{log}");
     let text = fs::read_to_string(desk.path("repo/hello.txt")).expect("the checked-out base has the file");
@@ -192,6 +197,32 @@ fn uncommitted_files_of_the_agent_keep_a_card_from_landing() {
 }
 
 #[test]
+fn a_card_without_new_commits_is_not_accepted_for_landing() {
+    let desk = Desk::new();
+    desk.script(&json!([
+        {"when": "first", "steps": [{"final": "Nothing to do."}]},
+        {"when": "turn", "contains": "Look again", "steps": [{"final": "Still nothing to do."}]},
+        {"when": "turn", "steps": [
+            {"write_file": {"path": "a.txt", "text": "a\n"}}, {"commit": "Add a"}, {"final": "Added."}]}]));
+    let card = desk.send("Look around");
+    desk.run_once();
+    let main = desk.git(&["rev-parse", "main"]);
+    let said = desk.fails(3, &["land", &card]);
+    assert!(said.contains("has no commit of its own"), "{said}");
+    assert_eq!(desk.card(&card)["landings"], json!([]));
+    assert_eq!(desk.git(&["rev-parse", "main"]), main);
+    desk.ok(&["send", "--card", &card, "Add a"]);
+    desk.run_once();
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    desk.ok(&["send", "--card", &card, "Look again"]);
+    desk.run_once();
+    let said = desk.fails(3, &["land", &card]);
+    assert!(said.contains("no commit that has not landed already"), "{said}");
+    assert_eq!(desk.card(&card)["landings"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn work_that_conflicts_with_the_base_goes_back_to_the_agent() {
     let desk = Desk::new();
     let merge = "git fetch -q origin && git merge -q -X ours -m merged origin/main || exit 1";
@@ -264,7 +295,14 @@ fn a_paused_machine_starts_nothing_and_says_so() {
 #[test]
 fn the_demo_lands_and_leaves_no_process() {
     let desk = Desk::new();
-    let told = desk.ok(&["demo", "--dir", desk.path("demo").to_str().expect("text")]);
+    let demo = desk
+        .program()
+        .args(["demo", "--dir"])
+        .arg(desk.path("demo"))
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&demo.stdout);
+    assert!(demo.status.success(), "{demo:?}");
     assert!(told.contains("log --oneline"), "{told}");
     desk.no_process_is_left();
 }

@@ -389,7 +389,7 @@ pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<()
         .await?;
     cx.deps.borders.reach(Border::L6);
     match settled {
-        FencedLanding::Applied => cx.out(&format!("{word} card {}: {}", card.short(), first_line(&report))),
+        FencedLanding::Applied => cx.out(&told(word, &card.short(), &report)),
         FencedLanding::Stale { .. } => cx.said(&format!(
             "the result of a landing of card {} was not taken",
             card.short()
@@ -400,6 +400,11 @@ pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<()
     Ok(())
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// The line for people, with a fixed first word (UI-2): a report that begins with that word does not say it again.
+fn told(word: &str, card: &str, report: &str) -> String {
+    let line = report.lines().next().unwrap_or_default();
+    match line.split_once(' ') {
+        Some((first, rest)) if first.eq_ignore_ascii_case(word) => format!("{word} card {card} {rest}"),
+        _ => format!("{word} card {card}: {line}"),
+    }
 }

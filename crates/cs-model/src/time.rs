@@ -55,6 +55,15 @@ impl Time {
         Self::from_unix_micros(self.0.saturating_add(micros))
     }
 
+    /// Writes the moment for people: to the second, in UTC, as `2026-11-29 16:37:27 UTC`. Programs get the text form.
+    #[must_use]
+    pub fn to_the_second(self) -> String {
+        let text = self.to_string();
+        let (date, time) = text.split_once('T').unwrap_or((&text, ""));
+        let seconds = time.split('.').next().unwrap_or(time);
+        format!("{date} {seconds} UTC")
+    }
+
     /// Returns the span since an earlier moment; zero when that moment is not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
@@ -130,6 +139,13 @@ mod tests {
     fn a_moment_is_cut_to_microseconds() {
         let moment = OffsetDateTime::from_unix_timestamp_nanos(1_234_567_891_234_567_999).expect("in range");
         assert_eq!(Time::from(moment).unix_micros(), 1_234_567_891_234_567);
+    }
+
+    #[test]
+    fn people_read_a_moment_to_the_second() {
+        let moment = Time::from_unix_micros(1_795_970_247_987_654);
+        assert_eq!(moment.to_string(), "2026-11-29T16:37:27.987654Z");
+        assert_eq!(moment.to_the_second(), "2026-11-29 16:37:27 UTC");
     }
 
     #[test]

@@ -84,11 +84,9 @@ pub(crate) fn in_future(now: Time, then: Time) -> String {
     }
 }
 
-/// Writes a moment to the minute, in UTC.
-pub(crate) fn minute(moment: Time) -> String {
-    let text = moment.to_string();
-    let (date, time) = text.split_once('T').unwrap_or((&text, ""));
-    format!("{date} {} UTC", time.get(..5).unwrap_or(time))
+/// Says when something is due, as seen from `now`: how far off it is, and the moment.
+pub(crate) fn due(now: Time, then: Time) -> String {
+    format!("{} ({})", in_future(now, then), then.to_the_second())
 }
 
 /// Counts things: `1 file`, `2 files`.
@@ -164,6 +162,9 @@ mod tests {
             "a clock that went back"
         );
         assert_eq!(in_future(then, then.plus(Duration::from_secs(30))), "in 30 s");
-        assert_eq!(minute(then), "1970-01-01 00:00 UTC");
+        assert_eq!(
+            due(then, then.plus(Duration::from_millis(30_500))),
+            "in 30 s (1970-01-01 00:00:30 UTC)"
+        );
     }
 }

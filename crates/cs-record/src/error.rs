@@ -62,7 +62,7 @@ pub enum Refusal {
         cure: &'static str,
     },
     /// The question has its answer already. The first answer wins.
-    #[error("question {ask} was already answered by {by} at {at}")]
+    #[error("question {ask} was already answered by {by} at {}", at.to_the_second())]
     AlreadyAnswered {
         /// The ask, short.
         ask: String,
@@ -119,7 +119,8 @@ pub enum Refusal {
     },
     /// Another machine holds this machine's id.
     #[error(
-        "this machine's id is in use by another daemon, last seen {seen_at}: if that one is gone, wait 90 s and try again"
+        "this machine's id is in use by another daemon, last seen {}: if that one is gone, wait 90 s and try again",
+        seen_at.to_the_second()
     )]
     MachineHeld {
         /// When the other was last seen.

@@ -241,7 +241,8 @@ fn say_given_up(cx: &Context, row: &cs_journal::ClaimedRun, reason: &str, given:
         Fenced::Stale(standing) => cx.said(&format!("run {run} attempt {epoch}: its failure was not taken: {standing}")),
         Fenced::Applied(GaveUp::Again { not_before, tries }) => cx.said(&format!(
             "run {run} attempt {epoch} of card {card} failed: {reason}; {tries} of {MAX_TRIES} tries are used, it goes on \
-             at {not_before}"
+             at {}",
+            not_before.to_the_second()
         )),
         Fenced::Applied(GaveUp::Failed { .. }) => cx.said(&format!(
             "run {run} attempt {epoch} of card {card} failed for good: {reason}; a new message with `cs-panel send --card \

@@ -339,7 +339,8 @@ async fn fail_registered(
 fn announce(cx: &Context, started: &Started, brief: &RunBrief, agent: &ProcessIdentity) {
     let row = started.row();
     let (word, why) = match &row.woke {
-        Woke::Turns(turns) => ("run", format!("{} new turn(s)", turns.len())),
+        Woke::Turns(turns) if turns.len() == 1 => ("run", "1 new turn".to_owned()),
+        Woke::Turns(turns) => ("run", format!("{} new turns", turns.len())),
         Woke::Answer(_) => ("rearm", "what it asked was answered".to_owned()),
         Woke::Retry => ("retry", "its last attempt failed".to_owned()),
         Woke::Interrupted => ("resume", "its last attempt was cut short".to_owned()),

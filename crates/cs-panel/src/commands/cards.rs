@@ -81,7 +81,7 @@ pub(crate) fn doing(summary: &CardSummary, now: Time) -> String {
     }
     let ready = summary.card.ready;
     match ready.what {
-        ReadyFor::Resume if ready.from > now => format!("tries again {}", text::in_future(now, ready.from)),
+        ReadyFor::Resume if ready.from > now => format!("tries again {}", text::due(now, ready.from)),
         ReadyFor::Resume => "waits to go on".to_owned(),
         ReadyFor::Turns | ReadyFor::Rearm => "waits for a start".to_owned(),
         ReadyFor::Nothing if summary.card.state == CardState::Open => "waits for you".to_owned(),

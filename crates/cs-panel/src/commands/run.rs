@@ -85,8 +85,8 @@ fn tell_end(app: &App, ended: &Ended) -> Result<(), Failure> {
     match ended {
         Ended::Idle { next_due: None } => app.out.line("idle: nothing is ready, running or landing"),
         Ended::Idle { next_due: Some(due) } => app.out.line(&format!(
-            "idle: nothing is ready, running or landing; something becomes ready {} (at {due})",
-            text::in_future(app.now(), *due)
+            "idle: nothing is ready, running or landing; something becomes ready {}",
+            text::due(app.now(), *due)
         )),
         Ended::AdmissionClosed { reasons } => {
             let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();

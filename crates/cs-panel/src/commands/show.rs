@@ -49,7 +49,7 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     page.push_str(&runs(&desk.state, &detail.runs, now)?);
     page.push_str(&asks(&detail.asks, now));
     page.push_str(&landings(&detail.landings, now));
-    page.push_str(&newest(&turns, skipped, now));
+    page.push_str(&newest(&turns, &detail.runs, skipped, now));
     app.out.line(&page)
 }
 
@@ -82,7 +82,7 @@ fn head(detail: &CardDetail, now: Time) -> String {
         page,
         "  begun     {} ({})",
         text::ago(now, card.created_at),
-        text::minute(card.created_at)
+        card.created_at.to_the_second()
     );
     if card.tries > 0 {
         line!(page, "  tries     {}", card.tries);
@@ -162,7 +162,7 @@ fn runs(state: &StateDir, runs: &[Run], now: Time) -> Result<String, Failure> {
             line!(page, "  all of it is in {}", complaint.file.display());
         }
         if let Some(again) = run.again_at {
-            line!(page, "  goes on {}", text::in_future(now, again));
+            line!(page, "  goes on {}", text::due(now, again));
         }
     }
     Ok(page)
@@ -231,7 +231,7 @@ fn landings(landings: &[Landing], now: Time) -> String {
     page
 }
 
-fn newest(turns: &[Turn], skipped: u32, now: Time) -> String {
+fn newest(turns: &[Turn], runs: &[Run], skipped: u32, now: Time) -> String {
     let mut page = String::new();
     if skipped > 0 {
         line!(
@@ -241,7 +241,7 @@ fn newest(turns: &[Turn], skipped: u32, now: Time) -> String {
         );
     }
     for turn in turns {
-        line!(page, "\n{}", tail::turn_head(turn, now));
+        line!(page, "\n{}", tail::turn_head(turn, runs, now));
         let body = text::indented(&turn.body, "  ");
         let lines: Vec<&str> = body.lines().collect();
         for line in lines.iter().take(LINES_SHOWN) {

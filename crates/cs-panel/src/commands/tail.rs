@@ -1,9 +1,13 @@
 //! `tail`: the turns of a card, and what its agent says while it works.
 
+mod ended;
+
+use std::path::PathBuf;
+
 use clap::Args;
 use cs_harness::Event;
-use cs_model::{Author, CardId, Epoch, RunId, RunState, Time, TurnSeq};
-use cs_record::{CardReads, RecordError, Turn};
+use cs_model::{Author, CardId, Ending, Epoch, RunId, RunState, Time, TurnSeq, TurnState};
+use cs_record::{CardReads, RecordError, Run, Turn};
 use cs_supervise::{ExecutionDir, TranscriptError, TranscriptReader};
 use serde::Serialize;
 
@@ -23,6 +27,9 @@ pub(crate) struct TailArgs {
     /// Go on until interrupted.
     #[arg(short, long)]
     follow: bool,
+    /// All that a stopped or failed attempt said, not only its last 200 messages.
+    #[arg(long)]
+    all: bool,
 }
 
 /// One line of `tail --json`.
@@ -31,7 +38,17 @@ pub(crate) struct TailArgs {
 enum TailWire<'a> {
     /// A turn of the card.
     Turn(TurnWire),
-    /// Something that the agent of the running attempt said.
+    /// The attempt that ended without an answer, whose last words follow.
+    Ended {
+        run: RunId,
+        epoch: u32,
+        state: &'static str,
+        /// How many of its messages are left out.
+        left_out: u64,
+        /// The file that holds all of them.
+        file: PathBuf,
+    },
+    /// Something that the agent of the running attempt, or of the one that ended, said.
     Event {
         run: RunId,
         epoch: u32,
@@ -50,6 +67,11 @@ pub(crate) async fn tail(app: &App, args: &TailArgs) -> Result<(), Failure> {
         desk: &desk,
         card,
         seq: TurnSeq::START,
+        shown: if args.all {
+            usize::MAX
+        } else {
+            ended::MESSAGES_SHOWN
+        },
         live: None,
         done: None,
     };
@@ -76,6 +98,8 @@ struct Printer<'a> {
     desk: &'a Desk,
     card: CardId,
     seq: TurnSeq,
+    /// How many messages of an attempt that is over are printed.
+    shown: usize,
     live: Option<Live>,
     /// The attempt whose transcript was printed to its end.
     done: Option<(RunId, Epoch)>,
@@ -85,12 +109,12 @@ impl Printer<'_> {
     /// Prints what is there and was not printed yet: first what the agent said, then the turns that came of it.
     async fn catch_up(&mut self) -> Result<(), Failure> {
         let turns = all_turns(self.desk.ports.reads.as_ref(), self.card, self.seq).await?;
+        let detail = self.desk.ports.reads.card(self.card).await?;
         self.drain()?;
         for turn in &turns {
-            self.turn(turn)?;
+            self.turn(turn, &detail.runs)?;
             self.seq = turn.seq;
         }
-        let detail = self.desk.ports.reads.card(self.card).await?;
         let running = detail.runs.iter().find(|run| run.state == RunState::Running);
         let attempt = running.map(|run| (run.id, run.epoch));
         if self.live.as_ref().map(|live| live.attempt) != attempt {
@@ -102,7 +126,52 @@ impl Printer<'_> {
         {
             self.attach(attempt)?;
         }
-        self.drain()
+        self.drain()?;
+        self.ended(&detail.runs)
+    }
+
+    /// Prints once what an attempt said that ended without an answer, unless it was printed while it ran.
+    fn ended(&mut self, runs: &[Run]) -> Result<(), Failure> {
+        let failed = |error| Failure::failed(error, "the transcript cannot be found");
+        let Some(ended) = ended::find(&self.desk.state, runs).map_err(failed)? else {
+            return Ok(());
+        };
+        let (run, epoch) = ended.attempt;
+        if self.done.replace(ended.attempt) == Some(ended.attempt) {
+            return Ok(());
+        }
+        let (last, left_out) = ended::last(&ended.file, self.shown).map_err(unreadable)?;
+        let file = ended.file.display().to_string();
+        if self.app.global.json {
+            self.app.out.json(&TailWire::Ended {
+                run,
+                epoch: epoch.get(),
+                state: ended.state.as_str(),
+                left_out,
+                file: ended.file,
+            })?;
+        } else {
+            let said = if last.is_empty() { "said nothing" } else { "said:" };
+            self.app.out.line(&format!(
+                "attempt {epoch} of run {} ({}) {said}",
+                run.short(),
+                ended.state
+            ))?;
+        }
+        for line in &last {
+            self.event(ended.attempt, line.index, &line.event)?;
+        }
+        if self.app.global.json || last.is_empty() {
+            return Ok(());
+        }
+        self.app.out.line(&match usize::try_from(left_out) {
+            Ok(0) => format!("  all of it is in {file}"),
+            left_out => format!(
+                "  {} before these: `cs-panel tail --all {}` prints all, and all are in {file}",
+                text::count(left_out.unwrap_or(usize::MAX), "message"),
+                self.card.short()
+            ),
+        })
     }
 
     /// Opens the transcript of an attempt's newest execution, when this machine has it and it has begun.
@@ -150,11 +219,11 @@ impl Printer<'_> {
         }
     }
 
-    fn turn(&self, turn: &Turn) -> Result<(), Failure> {
+    fn turn(&self, turn: &Turn, runs: &[Run]) -> Result<(), Failure> {
         if self.app.global.json {
             return self.app.out.json(&TailWire::Turn(TurnWire::from(turn)));
         }
-        let head = turn_head(turn, self.app.now());
+        let head = turn_head(turn, runs, self.app.now());
         self.app
             .out
             .line(&format!("{head}\n{}", text::indented(&turn.body, "  ")))
@@ -180,19 +249,40 @@ fn unreadable(error: TranscriptError) -> Failure {
     Failure::failed(error, "what the agent said cannot be read")
 }
 
-/// Says who wrote a turn and when.
-pub(crate) fn turn_head(turn: &Turn, now: Time) -> String {
+/// Says who wrote a turn and when, and what it waits for by the runs of its card.
+pub(crate) fn turn_head(turn: &Turn, runs: &[Run], now: Time) -> String {
     let who = match &turn.author {
         Author::Person(person) => text::one_line(person.as_str(), 60),
         Author::Agent(run) => format!("agent, run {}", run.short()),
         Author::System => "cs-panel".to_owned(),
     };
     let state = match turn.state {
-        cs_model::TurnState::Pending => ", waits",
-        cs_model::TurnState::Leased => ", is being worked on",
-        cs_model::TurnState::Settled => "",
+        TurnState::Pending => ", waits".to_owned(),
+        TurnState::Leased => {
+            let run = runs.iter().find(|run| Some(run.id) == turn.run);
+            format!(
+                ", {}",
+                run.map_or_else(|| WORKED_ON.to_owned(), |run| in_hand(run, now))
+            )
+        }
+        TurnState::Settled => String::new(),
     };
     format!("{} {who}, {}{state}", turn.seq, text::ago(now, turn.said_at))
+}
+
+const WORKED_ON: &str = "is being worked on";
+
+/// Says what becomes of a turn that a run holds.
+fn in_hand(run: &Run, now: Time) -> String {
+    match (run.state, run.again_at) {
+        (RunState::Asked, _) => "waits for the answer to a question".to_owned(),
+        (RunState::Ended(Ending::Failed), Some(again)) if again > now => {
+            format!("waits for the retry {}", text::due(now, again))
+        }
+        (RunState::Ended(Ending::Failed), Some(_)) => "waits for the retry".to_owned(),
+        (RunState::Ended(_), Some(_)) => "waits to go on".to_owned(),
+        (RunState::Running | RunState::Ended(_), _) => WORKED_ON.to_owned(),
+    }
 }
 
 /// Puts what an agent said into words for people; nothing for what only machines need.

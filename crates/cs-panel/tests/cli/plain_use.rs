@@ -27,6 +27,18 @@ fn a_message_becomes_a_card_on_the_repository_around_it() {
 }
 
 #[test]
+fn without_a_branch_checked_out_the_one_that_the_work_starts_from_is_named() {
+    let desk = Desk::with_repository();
+    desk.git(&["checkout", "--quiet", "--detach"]);
+    let mut shots = desk.run(&["send", "Start from main"]);
+    desk.git(&["branch", "--quiet", "-m", "main", "trunk"]);
+    shots += &desk.run(&["send", "Start from nothing"]);
+    shots += &desk.run(&["codebase", "add", "."]);
+    shots += &desk.run(&["cards"]);
+    assert_snapshot!("detached", shots);
+}
+
+#[test]
 fn text_of_others_cannot_write_to_the_terminal() {
     let desk = Desk::with_agent();
     let shots =
@@ -45,7 +57,7 @@ fn a_failed_agent_is_shown_with_its_last_words() {
         "--",
         "sh",
         "-c",
-        "echo no key >&2; exit 7",
+        "seq 250; echo no key >&2; exit 7",
     ];
     desk.command(&fails).assert().success();
     desk.command(&["send", "Try it"]).assert().success();
@@ -55,11 +67,39 @@ fn a_failed_agent_is_shown_with_its_last_words() {
     let card = cards[0]["card"]["id"].as_str().expect("an id").to_owned();
     let shown = desk.run(&["show", &card]);
     assert!(shown.contains("state  tries again in "), "{shown}");
+    let is_to_the_second = |line: &str| line.ends_with(" UTC)") && !line.contains('.');
+    assert!(
+        shown
+            .lines()
+            .any(|line| line.contains("  goes on in ") && is_to_the_second(line)),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("the agent's command ended with exit code 7\n"),
+        "{shown}"
+    );
     assert!(
         shown.contains("its standard error ends with:\n      no key\n"),
         "{shown}"
     );
     assert!(shown.contains("stderr.spool"), "{shown}");
+    let now = desk.run(&["tail", &card]);
+    for shown in [&shown, &now] {
+        assert!(shown.contains(", waits for the retry in "), "{shown}");
+        assert!(!shown.contains("worked on"), "{shown}");
+    }
+    assert!(
+        now.contains("\n  attempt 1 of run [ID] (failed) said:\n    | 51\n"),
+        "{now}"
+    );
+    assert!(
+        now.contains("\n    | 250\n    50 messages before these: "),
+        "{now}"
+    );
+    assert!(now.contains("transcript"), "{now}");
+    let all = desk.run(&["tail", "--all", &card]);
+    assert!(all.contains("(failed) said:\n    | 1\n    | 2\n"), "{all}");
+    assert!(all.contains("\n    all of it is in [DIR]/"), "{all}");
 }
 
 #[test]
