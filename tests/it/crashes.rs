@@ -212,6 +212,44 @@ fn an_agent_is_read_as_it_was_started_whatever_the_configuration_says_later() {
     desk.no_process_is_left();
 }
 
+/// The ledger is lost as well: what was claimed and left no trace is given back (RC-4).
+fn check_lost_ledger(border: &str) {
+    let desk = Desk::new();
+    let card = counted(&desk);
+    desk.crash_at(border);
+    fs::remove_file(desk.state().join("ledger")).expect("there was one");
+    desk.run_once();
+    assert_eq!(desk.lines("starts"), 1, "exactly one agent had its prompt");
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."], "exactly one answer");
+    desk.no_process_is_left();
+}
+
+#[test]
+fn a_claim_whose_ledger_is_lost_is_given_back_and_starts_again() {
+    check_lost_ledger("P5");
+}
+
+#[test]
+fn a_preparation_whose_ledger_is_lost_is_made_again() {
+    check_lost_ledger("P7");
+}
+
+#[test]
+fn a_landing_whose_ledger_is_lost_lands_once() {
+    for border in ["L3", "L4"] {
+        let desk = Desk::new();
+        let card = counted(&desk);
+        desk.run_once();
+        desk.ok(&["land", &card]);
+        desk.crash_at(border);
+        fs::remove_file(desk.state().join("ledger")).expect("there was one");
+        desk.run_once();
+        let merges = desk.git(&["rev-list", "--count", "--merges", "main"]);
+        assert_eq!(merges.trim(), "1", "{border}: the work is in the base, once");
+        assert_eq!(desk.card(&card)["card"]["state"], "landed", "{border}");
+    }
+}
+
 #[test]
 fn there_is_one_daemon_on_a_state_directory() {
     let desk = Desk::new();

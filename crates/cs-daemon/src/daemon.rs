@@ -23,6 +23,7 @@ use crate::report::chain;
 use crate::state::StateLock;
 
 mod claims;
+mod import;
 mod pass;
 mod stops;
 mod strain;

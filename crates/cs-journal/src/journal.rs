@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cs_fence::{Attempt, TokenSeed};
-use cs_model::{CardId, Clock, Epoch, IdSource, MachineId, OperationId, RunId};
+use cs_model::{CardId, Clock, Epoch, IdSource, LandingId, MachineId, OperationId, RunId};
 
 use crate::error::{JournalError, LedgerError};
 use crate::event::Event;
@@ -188,6 +188,18 @@ impl Journal {
         let inner = self.shared.lock();
         let runs: BTreeSet<RunId> = inner.ledger.state().runs().keys().map(|(run, _)| *run).collect();
         runs.len()
+    }
+
+    /// Says whether any life of this landing is in the ledger.
+    #[must_use]
+    pub fn holds_landing(&self, landing: LandingId) -> bool {
+        self.shared
+            .lock()
+            .ledger
+            .state()
+            .landings()
+            .keys()
+            .any(|(other, _)| *other == landing)
     }
 
     /// Returns the latest native session of a run.

@@ -48,6 +48,8 @@ macro_rules! record_conformance {
             fences: an_interrupted_run_goes_on_with_its_turns,
             fences: one_receipt_interrupts_several_cards,
             fences: a_probe_changes_nothing,
+            fences: a_run_that_left_no_trace_is_given_back,
+            landings: a_landing_that_left_no_trace_is_given_back,
             landings: a_landing_is_accepted_taken_and_landed,
             landings: a_conflict_goes_back_to_the_agent,
             landings: a_refused_landing_leaves_the_offer_open,

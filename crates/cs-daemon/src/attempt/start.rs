@@ -227,7 +227,16 @@ async fn go(
         report_interrupted(cx, registered.interrupted()?).await?;
         return Ok(None);
     }
-    match held.go(&start.ready.prompt).await {
+    let gone = tokio::select! {
+        biased;
+        // Whether the agent has its prompt by now, the execution's directory tells.
+        () = start.stop.asked(StopLevel::Ladder) => None,
+        gone = held.go(&start.ready.prompt) => Some(gone),
+    };
+    let Some(gone) = gone else {
+        return super::adopt::registered(cx, registered, start.stop).await;
+    };
+    match gone {
         Ok(running) => started(cx, registered, running, start).await.map(Some),
         Err(GoError::SpawnFailed { failure, closed }) => {
             let reason = format!("{} ({})", failure, start.brief.card.agent);

@@ -3,10 +3,9 @@
 use cs_journal::{Action, Want};
 use cs_model::RunId;
 use cs_record::Peeked;
-use cs_supervise::ExecutionDir;
 
 use super::Daemon;
-use crate::attempt::{AttemptFile, Trouble, Work};
+use crate::attempt::{Trouble, Work};
 use crate::borders::Border;
 use crate::landing::LandingWork;
 
@@ -82,50 +81,5 @@ impl Daemon {
         }
         window.finish();
         Ok(())
-    }
-
-    /// Takes into a new ledger what the record holds for running here (RC-4). The token of an attempt is beside its
-    /// execution; a run without one never got that far, and only its person can say that nothing of it runs.
-    ///
-    /// Says whether it took in anything.
-    pub(super) async fn import(&mut self) -> Result<bool, Trouble> {
-        if !self.cx.journal.import_needed() {
-            return Ok(false);
-        }
-        let mut any = false;
-        for held in self
-            .cx
-            .deps
-            .record
-            .reads
-            .running_runs(self.cx.deps.machine.id)
-            .await?
-        {
-            let names = self.cx.state.executions_of(held.run, held.epoch);
-            let names = names.map_err(|source| Trouble::Local {
-                what: "the executions cannot be listed",
-                source,
-            })?;
-            let last = names
-                .last()
-                .map(|name| (name, ExecutionDir::at(self.cx.state.execution(name))));
-            let Some((name, file)) = last.and_then(|(name, dir)| Some((name, AttemptFile::read(&dir)?)))
-            else {
-                self.cx.said(&format!(
-                    "run {} of card {} is running by the record, and nothing of it is here: `cs-panel stop {}` ends it",
-                    held.run.short(),
-                    held.card.short(),
-                    held.card.short()
-                ));
-                continue;
-            };
-            if let Some(claimed) = self.cx.journal.import(&file.row, &file.attempt)? {
-                // What the shim says decides: it is adopted when it runs, and given back when it never did.
-                drop(claimed.prepare(name)?.registered("null")?);
-                any = true;
-            }
-        }
-        self.cx.journal.import_complete()?;
-        Ok(any)
     }
 }

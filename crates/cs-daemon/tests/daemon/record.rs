@@ -9,7 +9,7 @@ use cs_fence::{
     Attempt, AttemptRecord, FenceError, Fenced, InterruptOutcome, Interruption, ProcessFact, Standing,
     TokenHash,
 };
-use cs_model::{CardId, LandingId, MachineId, OperationId, Person, RunId};
+use cs_model::{CardId, Epoch, LandingId, MachineId, OperationId, Person, RunId};
 use cs_record::{
     DaemonReads, HeldProcess, LandingBrief, Machines, Pause, PauseScope, Peeked, PeopleActs, Present, Record,
     RecordError, RunBrief, StoppedRun,
@@ -183,6 +183,19 @@ impl Machines for Disturbed {
 
     async fn leave(&self, machine: MachineId, daemon: TokenHash) -> Result<(), RecordError> {
         self.record.leave(machine, daemon).await
+    }
+
+    async fn hand_back_run(&self, machine: MachineId, run: RunId, epoch: Epoch) -> Result<bool, RecordError> {
+        self.record.hand_back_run(machine, run, epoch).await
+    }
+
+    async fn hand_back_landing(
+        &self,
+        machine: MachineId,
+        landing: LandingId,
+        epoch: Epoch,
+    ) -> Result<bool, RecordError> {
+        self.record.hand_back_landing(machine, landing, epoch).await
     }
 
     async fn pause(

@@ -174,6 +174,27 @@ pub trait Machines: fmt::Debug + Send + Sync {
     /// When the record cannot answer.
     async fn leave(&self, machine: MachineId, daemon: TokenHash) -> Result<(), RecordError>;
 
+    /// Gives back a running run of which this machine has lost every trace, its ledger and the execution's directory, so that
+    /// no attempt is left that could say so itself. The run is ready at once, as after an interruption. It says whether that was
+    /// so: a run of another machine or epoch, or with a process on the record, stays as it is.
+    ///
+    /// To be called only by the daemon that holds the machine's lock, for what its ledger does not know.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn hand_back_run(&self, machine: MachineId, run: RunId, epoch: Epoch) -> Result<bool, RecordError>;
+
+    /// Gives back a running landing in the same case: it is accepted again, and the next take finds what git made of it.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn hand_back_landing(
+        &self,
+        machine: MachineId,
+        landing: LandingId,
+        epoch: Epoch,
+    ) -> Result<bool, RecordError>;
+
     /// Pauses; a second pause of the same scope replaces the reason.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 
 use cs_fence::LandingAttempt;
 use cs_model::{
-    AskId, AskState, Author, CardState, Ending, Epoch, IdSource, LandingState, RunState, Time, TurnId,
-    TurnState,
+    AskId, AskState, Author, CardState, Ending, Epoch, IdSource, LandingId, LandingState, MachineId,
+    RunState, Time, TurnId, TurnState,
 };
 
 use crate::aggregate::{Draft, Words};
@@ -137,15 +137,39 @@ pub fn release_landing(
     if running(aggregate, attempt).is_none() {
         return (Writes::default(), stale(aggregate, attempt));
     }
-    let mut draft = Draft::of(aggregate, now);
-    for landing in draft
-        .landings
-        .iter_mut()
-        .filter(|landing| landing.id == attempt.landing)
-    {
-        landing.state = LandingState::Accepted;
+    (
+        accept_again(aggregate, attempt.landing, now),
+        FencedLanding::Applied,
+    )
+}
+
+/// Gives back a running landing of which its machine has lost every trace: there is no life of it that could say so itself.
+pub fn hand_back_landing(
+    aggregate: &Aggregate,
+    machine: MachineId,
+    landing: LandingId,
+    epoch: Epoch,
+    now: Time,
+) -> (Writes, bool) {
+    let is_lost = aggregate.landings.iter().any(|known| {
+        known.id == landing
+            && known.machine == machine
+            && known.epoch == epoch
+            && known.state == LandingState::Running
+    });
+    if is_lost {
+        (accept_again(aggregate, landing, now), true)
+    } else {
+        (Writes::default(), false)
     }
-    (draft.finish(), FencedLanding::Applied)
+}
+
+fn accept_again(aggregate: &Aggregate, landing: LandingId, now: Time) -> Writes {
+    let mut draft = Draft::of(aggregate, now);
+    for known in draft.landings.iter_mut().filter(|known| known.id == landing) {
+        known.state = LandingState::Accepted;
+    }
+    draft.finish()
 }
 
 /// Returns the landing when this is its current life.

@@ -295,3 +295,35 @@ pub async fn a_probe_changes_nothing(world: &World) {
         .expect("it left no row");
     assert_eq!(said, cs_journal::Reconciled::Cancelled);
 }
+
+/// A machine that lost every trace of a run gives it back, and the run is ready again; but not that of another machine or
+/// epoch, and not one with a process on the record, since something of it ran.
+pub async fn a_run_that_left_no_trace_is_given_back(world: &World) {
+    let taken = world.running().await;
+    let (run, epoch) = (taken.attempt.run, taken.attempt.epoch);
+    let stranger = MachineId::from_uuid(world.ids.uuid_v7());
+    let hand_back = async |machine, epoch| {
+        let given = world.machines.hand_back_run(machine, run, epoch).await;
+        given.expect("it answers")
+    };
+    assert!(!hand_back(stranger, epoch).await, "another machine");
+    assert!(
+        !hand_back(world.machine, epoch.next().expect("there is one")).await,
+        "another epoch"
+    );
+    assert!(hand_back(world.machine, epoch).await);
+    assert!(!hand_back(world.machine, epoch).await, "it is given back once");
+    check_stale(world, &taken.attempt).await;
+    let again = world
+        .take(Action::TakeResumes)
+        .await
+        .expect("it is ready at once");
+    assert_eq!(again.claimed.woke, Woke::Interrupted);
+    let process = World::process(7);
+    let recorded = world.attempts.record_process(&again.attempt, &process).await;
+    assert_eq!(recorded.expect("it answers"), Fenced::Applied(()));
+    assert!(
+        !hand_back(world.machine, again.attempt.epoch).await,
+        "something of it ran"
+    );
+}

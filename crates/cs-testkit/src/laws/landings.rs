@@ -258,3 +258,29 @@ pub async fn a_turn_that_comes_during_a_landing_is_not_lost(world: &World) {
     assert_eq!(world.detail(card).await.card.state, CardState::Open);
     assert!(world.take(Action::TakeTurns).await.is_some());
 }
+
+/// A machine that lost every trace of a landing gives it back: it is accepted again, and its old life changes nothing.
+pub async fn a_landing_that_left_no_trace_is_given_back(world: &World) {
+    accept(world, offered(world).await).await;
+    let first = take(world).await.expect("it is accepted");
+    let stranger = cs_model::MachineId::from_uuid(cs_model::IdSource::uuid_v7(&*world.ids));
+    let hand_back = async |machine| {
+        let given = world
+            .machines
+            .hand_back_landing(machine, first.landing, first.epoch)
+            .await;
+        given.expect("it answers")
+    };
+    assert!(!hand_back(stranger).await, "another machine");
+    assert!(hand_back(world.machine).await);
+    assert!(!hand_back(world.machine).await, "it is given back once");
+    let late = LandingResult::Refused {
+        report: "late".to_owned(),
+    };
+    assert!(matches!(
+        settle(world, &first, &late).await,
+        FencedLanding::Stale { .. }
+    ));
+    let second = take(world).await.expect("it is accepted again");
+    assert!(second.epoch > first.epoch);
+}

@@ -1,0 +1,99 @@
+//! Making up for a lost ledger: what the record holds for running here, and the ledger does not know (RC-4).
+//!
+//! The token of an attempt is beside its execution, so that what was begun is taken up. What never got that far has left no
+//! trace: it is given back. A landing is given back as well, since git knows what became of its move.
+
+use cs_model::LandingState;
+use cs_record::{CardFilter, HeldProcess};
+use cs_supervise::ExecutionDir;
+
+use super::Daemon;
+use crate::attempt::{AttemptFile, Trouble};
+
+impl Daemon {
+    /// Takes in what a new or damaged ledger does not know. Says whether it took in anything.
+    pub(super) async fn import(&mut self) -> Result<bool, Trouble> {
+        if !self.cx.journal.import_needed() {
+            return Ok(false);
+        }
+        let mut any = false;
+        for held in self
+            .cx
+            .deps
+            .record
+            .reads
+            .running_runs(self.cx.deps.machine.id)
+            .await?
+        {
+            any |= self.import_run(&held).await?;
+        }
+        self.hand_back_landings().await?;
+        self.cx.journal.import_complete()?;
+        Ok(any)
+    }
+
+    async fn import_run(&self, held: &HeldProcess) -> Result<bool, Trouble> {
+        if self.cx.journal.holds_run(held.run) {
+            return Ok(false);
+        }
+        let names = self.cx.state.executions_of(held.run, held.epoch);
+        let names = names.map_err(|source| Trouble::Local {
+            what: "the executions cannot be listed",
+            source,
+        })?;
+        let last = names
+            .last()
+            .map(|name| (name, ExecutionDir::at(self.cx.state.execution(name))));
+        if let Some((name, file)) = last.and_then(|(name, dir)| Some((name, AttemptFile::read(&dir)?))) {
+            let Some(claimed) = self.cx.journal.import(&file.row, &file.attempt)? else {
+                return Ok(false);
+            };
+            // What the shim says decides: it is adopted when it runs, and given back when it never did.
+            drop(claimed.prepare(name)?.registered("null")?);
+            return Ok(true);
+        }
+        let (run, card) = (held.run.short(), held.card.short());
+        let machine = self.cx.deps.machine.id;
+        if self
+            .cx
+            .deps
+            .record
+            .machines
+            .hand_back_run(machine, held.run, held.epoch)
+            .await?
+        {
+            self.cx.said(&format!(
+                "run {run} of card {card} left no trace here: it is given back and starts again"
+            ));
+        } else {
+            self.cx.said(&format!(
+                "run {run} of card {card} ran here, and nothing of it is left to see: `cs-panel stop {card}` ends it"
+            ));
+        }
+        Ok(false)
+    }
+
+    async fn hand_back_landings(&self) -> Result<(), Trouble> {
+        let machine = self.cx.deps.machine.id;
+        for summary in self.cx.deps.record.cards.cards(CardFilter::All).await? {
+            let Some(landing) = summary.landing else { continue };
+            let is_ours = landing.machine == machine && landing.state == LandingState::Running;
+            if is_ours
+                && !self.cx.journal.holds_landing(landing.id)
+                && self
+                    .cx
+                    .deps
+                    .record
+                    .machines
+                    .hand_back_landing(machine, landing.id, landing.epoch)
+                    .await?
+            {
+                self.cx.said(&format!(
+                    "the landing of card {} begins anew",
+                    landing.card.short()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
