@@ -143,6 +143,9 @@ pub struct Daemon {
     strain: Strain,
 }
 
+/// What is due by this machine's clock may not yet be so by the record's: it is looked at again after this.
+const DUE_PAUSE_MIN: Duration = Duration::from_millis(200);
+
 impl Daemon {
     /// Opens the ledger of a state directory whose lock is held. Nothing is started yet.
     ///
@@ -253,7 +256,7 @@ impl Daemon {
     fn pause(&self) -> Duration {
         let mut pause = self.cx.deps.settings.fallback_interval;
         if let Some(due) = self.next_due {
-            pause = pause.min(due.since(self.cx.deps.clock.now()).max(Duration::from_millis(10)));
+            pause = pause.min(due.since(self.cx.deps.clock.now()).max(DUE_PAUSE_MIN));
         }
         self.strain.rest().map_or(pause, |rest| pause.min(rest))
     }
