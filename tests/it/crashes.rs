@@ -1,5 +1,5 @@
 //! The daemon dies at each border of its protocols; the next one finds exactly one agent, one answer, one landing.
-//! The borders P1 to P13 are the crash points of `behaviour.md` 9.1; L1 to L6 are those of a landing.
+//! P1 to P13 are the borders of the start protocol, L1 to L6 those of a landing; `cs_daemon::Border` says what lies between.
 
 use std::fs;
 

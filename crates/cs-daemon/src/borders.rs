@@ -1,6 +1,7 @@
 //! The borders of the protocols at which a test ends the process, to prove that a crash there loses nothing.
 
-/// A border: a point between two steps, named after the crash points of `behaviour.md` 9.1 and, for landings, L1 to L6.
+/// A border: a point between two steps of the start protocol (P1 to P13) or of a landing (L1 to L6). [`Self::ALL`] says what
+/// lies between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table below says what each one is")]
 pub enum Border {

@@ -1,4 +1,7 @@
-//! One pass: the steps of `behaviour.md` 6.2, in their order.
+//! One pass: reconcile, close what was stopped, carry on, sweep, take.
+//!
+//! The order is what keeps it safe: what finished is told before anything is taken on top of it, what a person stopped goes before
+//! new work, and the trees of finished cards are swept before anything can start in them.
 //!
 //! A pass never waits for a start: it puts the attempt in flight and goes on.
 
