@@ -148,7 +148,7 @@ async fn from_the_claim(cx: &Context, claimed: LandingClaimed) -> Result<Landing
         Next::Move(plan) => {
             cx.deps.borders.reach(Border::L2);
             let working = claimed.step(&step(&plan)?)?;
-            execute(cx, working, *plan).await
+            execute(cx, working, plan).await
         }
     }
 }
@@ -159,6 +159,11 @@ fn step(plan: &Move) -> Result<String, serde_json::Error> {
     })
 }
 
+/// Keeps a result before the record is told.
+fn done(working: LandingWorking, result: &ResultRow) -> Result<LandingDone, LandingTrouble> {
+    Ok(working.result(&serde_json::to_string(result)?)?)
+}
+
 /// Takes up a landing whose daemon died: the last written move tells what to ask git.
 async fn go_on(cx: &Context, working: LandingWorking) -> Result<LandingDone, LandingTrouble> {
     let last = working
@@ -166,34 +171,49 @@ async fn go_on(cx: &Context, working: LandingWorking) -> Result<LandingDone, Lan
         .last()
         .map(|step| serde_json::from_str::<Step>(step))
         .transpose()?;
-    let Some(Step::Move { plan }) = last else {
-        return again(cx, working).await;
+    let working = match last {
+        None | Some(Step::Replan) => working,
+        Some(Step::Move { plan }) => match cx.deps.worktrees.recover_move(&plan).await? {
+            MoveRecovery::Done => return done(working, &landed(&plan)),
+            MoveRecovery::NotMoved | MoveRecovery::RolledBack => not_made(working)?,
+            MoveRecovery::Busy => return Err(LandingTrouble::Busy),
+            MoveRecovery::ForeignEdits { files } => {
+                let report = format!(
+                    "The landing was cut short, and these files were edited since: {}. They were left as they are: bring \
+                     them in order, then accept the landing again.",
+                    list(&files)
+                );
+                return done(working, &ResultRow::Refused { report });
+            }
+        },
     };
-    match cx.deps.worktrees.recover_move(&plan).await? {
-        MoveRecovery::Done => Ok(working.result(&serde_json::to_string(&landed(&plan))?)?),
-        MoveRecovery::NotMoved | MoveRecovery::RolledBack => {
-            let working = working.step(&serde_json::to_string(&Step::Replan)?)?;
-            again(cx, working).await
-        }
-        MoveRecovery::Busy => Err(LandingTrouble::Busy),
-        MoveRecovery::ForeignEdits { files } => {
-            let report = format!(
-                "The landing was cut short, and these files were edited since: {}. They were left as they are: bring them \
-                 in order, then accept the landing again.",
-                list(&files)
-            );
-            Ok(working.result(&serde_json::to_string(&ResultRow::Refused { report })?)?)
-        }
+    match replan(cx, working).await? {
+        Replanned::Done(done) => Ok(done),
+        Replanned::Move(working, plan) => execute(cx, working, plan).await,
     }
 }
 
+/// Notes that the last written move was not made.
+fn not_made(working: LandingWorking) -> Result<LandingWorking, LandingTrouble> {
+    Ok(working.step(&serde_json::to_string(&Step::Replan)?)?)
+}
+
+/// What planning anew came to.
+#[derive(Debug)]
+enum Replanned {
+    /// The landing is over.
+    Done(LandingDone),
+    /// This move is written down and about to be made.
+    Move(LandingWorking, Box<Move>),
+}
+
 /// Plans anew on the base as it is now.
-async fn again(cx: &Context, working: LandingWorking) -> Result<LandingDone, LandingTrouble> {
+async fn replan(cx: &Context, working: LandingWorking) -> Result<Replanned, LandingTrouble> {
     match plan(cx, working.attempt()).await? {
-        Next::Result(result) => Ok(working.result(&serde_json::to_string(&result)?)?),
+        Next::Result(result) => Ok(Replanned::Done(done(working, &result)?)),
         Next::Move(plan) => {
             let working = working.step(&step(&plan)?)?;
-            execute(cx, working, *plan).await
+            Ok(Replanned::Move(working, plan))
         }
     }
 }
@@ -202,34 +222,26 @@ async fn again(cx: &Context, working: LandingWorking) -> Result<LandingDone, Lan
 async fn execute(
     cx: &Context,
     mut working: LandingWorking,
-    mut planned: Move,
+    mut planned: Box<Move>,
 ) -> Result<LandingDone, LandingTrouble> {
     for _ in 0..REPLANS_MAX {
         cx.deps.borders.reach(Border::L3);
         let outcome = cx.deps.worktrees.execute_move(&planned).await?;
         cx.deps.borders.reach(Border::L4);
-        let result = match outcome {
-            MoveOutcome::Moved => landed(&planned),
-            MoveOutcome::Refused(refusal) => refused(&refusal),
-            MoveOutcome::BaseMoved => {
-                working = working.step(&serde_json::to_string(&Step::Replan)?)?;
-                match plan(cx, working.attempt()).await? {
-                    Next::Result(result) => result,
-                    Next::Move(next) => {
-                        planned = *next;
-                        working = working.step(&step(&planned)?)?;
-                        continue;
-                    }
-                }
-            }
-        };
-        return Ok(working.result(&serde_json::to_string(&result)?)?);
+        match outcome {
+            MoveOutcome::Moved => return done(working, &landed(&planned)),
+            MoveOutcome::Refused(refusal) => return done(working, &refused(&refusal)),
+            MoveOutcome::BaseMoved => match replan(cx, not_made(working)?).await? {
+                Replanned::Done(done) => return Ok(done),
+                Replanned::Move(next, plan) => (working, planned) = (next, plan),
+            },
+        }
     }
     let report = format!(
         "The branch {} moved {REPLANS_MAX} times while the landing was under way: accept it again when it is quiet.",
         planned.base_branch.as_str()
     );
-    Ok(working.result(&serde_json::to_string(&ResultRow::Refused { report })?)?)
+    done(working, &ResultRow::Refused { report })
 }
 
 /// Says what a landing comes to on the base as it is now. What only a person can put right refuses it: nothing was moved yet,
