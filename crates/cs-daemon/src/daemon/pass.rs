@@ -43,15 +43,17 @@ impl Daemon {
     async fn steps(&mut self) -> Result<(), PassTrouble> {
         self.presence.say(&self.cx).await.map_err(PassTrouble::Presence)?;
         let found = self.reconcile().await?;
-        self.close_stopped().await.map_err(PassTrouble::Stops)?;
+        let peeked = self.peek().await.map_err(PassTrouble::Look)?;
+        self.next_due = peeked.next_due;
+        if peeked.to_close {
+            self.close_stopped().await.map_err(PassTrouble::Stops)?;
+        }
         self.carry_on(found);
         let admission = self.cx.admission().await.map_err(PassTrouble::Look)?;
         self.closed = match admission {
             Admission::Open => Vec::new(),
             Admission::Closed(reasons) => reasons,
         };
-        let peeked = self.peek().await.map_err(PassTrouble::Look)?;
-        self.next_due = peeked.next_due;
         if self.closed.is_empty() {
             self.sweep_trees().await;
             self.cx.deps.borders.reach(Border::P1);
