@@ -8,7 +8,6 @@ use cs_postgres::{OpenError, PostgresStore, Settings};
 use cs_record::{CardReads, Codebases, Machines, PeopleActs, Record, RowStore};
 use cs_sqlite::SqliteStore;
 
-use crate::disk;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::os::{SystemClock, SystemIds};
@@ -90,9 +89,6 @@ pub(crate) async fn open(place: &Place) -> Result<Ports, Failure> {
 }
 
 async fn open_file(file: &Path) -> Result<Ports, Failure> {
-    // Two commands that both make a new file get in each other's way; afterwards nobody waits here.
-    let dir = file.parent().filter(|dir| dir.is_dir());
-    let _lock = dir.map(disk::lock_dir).transpose()?;
     let store = SqliteStore::open(file, Arc::new(SystemClock))
         .await
         .map_err(|error| Failure::Failed(error.into()))?;

@@ -6,7 +6,11 @@ use sqlx::Error;
 /// Primary result codes of SQLite (<https://www.sqlite.org/rescode.html>).
 pub(crate) const BUSY: i32 = 5;
 const LOCKED: i32 = 6;
+pub(crate) const READ_ONLY: i32 = 8;
+const NOT_READ_OR_WRITTEN: i32 = 10;
 pub(crate) const CORRUPT: i32 = 11;
+pub(crate) const DATABASE_FULL: i32 = 13;
+pub(crate) const FILE_NOT_OPENED: i32 = 14;
 const CONSTRAINT: i32 = 19;
 const MISMATCH: i32 = 20;
 pub(crate) const NOT_A_DATABASE: i32 = 26;
@@ -46,9 +50,23 @@ fn is_decoding(error: &Error) -> bool {
     )
 }
 
+/// What to do about an error of the disk.
+fn cure(error: &Error) -> &'static str {
+    match primary_code(error) {
+        Some(DATABASE_FULL) => ": the disk has no room for the database, free some",
+        Some(READ_ONLY | FILE_NOT_OPENED) => {
+            ": this user must be allowed to write the database file and its directory"
+        }
+        Some(NOT_READ_OR_WRITTEN) => {
+            ": the disk under the database does not read or write, or a limit of this user is reached"
+        }
+        Some(_) | None => "",
+    }
+}
+
 /// A statement that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{op} failed")]
+#[error("{op} failed{}", cure(source))]
 struct Failed {
     op: &'static str,
     source: Error,

@@ -8,6 +8,8 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod error;
+#[cfg(test)]
+mod full_test;
 mod load;
 mod lock;
 mod machines;

@@ -39,7 +39,10 @@ pub(crate) async fn migrate(
     let failed = |source| OpenError::of(path, source);
     let mut connection = options.connect().await.map_err(failed)?;
     let known = migrations.last().map_or(0, |newest| newest.version);
-    let found = look(&mut connection).await.map_err(failed)?;
+    // One moment: another process may be making the tables while they are looked at.
+    let mut tx = connection.begin().await.map_err(failed)?;
+    let found = look(&mut tx).await.map_err(failed)?;
+    tx.rollback().await.map_err(failed)?;
     let version = check(path, &found, known)?;
     if version > 0 && version < known {
         copy(path, &mut connection, version).await?;
@@ -138,7 +141,7 @@ async fn copy(path: &Path, connection: &mut SqliteConnection, version: u32) -> R
         source,
     };
     let partial = copy.with_added_extension("partial");
-    create_private(&partial, true)?;
+    create_private(&partial)?;
     let text = partial.to_string_lossy().into_owned();
     sqlx::query("vacuum into ?1")
         .bind(text)

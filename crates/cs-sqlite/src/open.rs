@@ -7,18 +7,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cs_model::Clock;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqlitePool};
+use rustix::fs::{Access, AtFlags, CWD};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, SqlitePool};
 use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
 
 use crate::SqliteStore;
-use crate::error::{CORRUPT, NOT_A_DATABASE, primary_code};
+use crate::error::{BUSY, CORRUPT, DATABASE_FULL, FILE_NOT_OPENED, NOT_A_DATABASE, READ_ONLY, primary_code};
 use crate::migrate::{MIGRATIONS, Migration, migrate};
 
 /// How long another process that writes is waited for.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a call waits for its turn with the writing connection.
 const TURN_TIMEOUT: Duration = Duration::from_secs(60);
+/// After how long the mode of a file that others are opening is asked for again: SQLite does not wait for them by itself.
+const MODE_PAUSE: Duration = Duration::from_millis(20);
 const READERS: u32 = 4;
 
 /// Why the record cannot be opened. Nothing was changed, but for an empty file that may have been made.
@@ -32,7 +36,23 @@ pub enum OpenError {
         /// Why.
         source: io::Error,
     },
-    /// The file can be opened and not written, or its file system cannot hold a database.
+    /// This user may not write the file, or not make files beside it.
+    #[error(
+        "the database file {} cannot be written: give this user the right to write the file and its directory, where SQLite \
+         makes files of its own, or give another path",
+        path.display()
+    )]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no room for the file.
+    #[error("the disk has no room for the database file {}: free some, or give another path", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file can be opened and does not work as a database.
     #[error("the database file {} cannot be used", path.display())]
     Unusable {
         /// The file.
@@ -81,13 +101,28 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Tells a file that is no database from one that cannot be used.
+    /// Says what an error of the database means for its file.
     pub(crate) fn of(path: &Path, source: sqlx::Error) -> Self {
         let path = path.to_owned();
         match primary_code(&source) {
             Some(CORRUPT | NOT_A_DATABASE) => Self::NotOurs { path },
+            Some(READ_ONLY | FILE_NOT_OPENED) => Self::ReadOnly { path },
+            Some(DATABASE_FULL) => Self::Full { path },
             Some(_) | None => Self::Unusable { path, source },
         }
+    }
+
+    /// Says what an error of the system means for a file that was to be made or found.
+    fn of_system(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        let is = |kinds: [io::ErrorKind; 2]| kinds.contains(&source.kind());
+        if is([io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem]) {
+            return Self::ReadOnly { path };
+        }
+        if is([io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded]) {
+            return Self::Full { path };
+        }
+        Self::Unreachable { path, source }
     }
 }
 
@@ -101,27 +136,21 @@ pub(crate) async fn open_with(
     clock: Arc<dyn Clock>,
     migrations: &[Migration],
 ) -> Result<SqliteStore, OpenError> {
-    create_private(path, false)?;
+    make_private(path)?;
     let failed = |source| OpenError::of(path, source);
-    let plain = SqliteConnectOptions::new()
+    let options = SqliteConnectOptions::new()
         .filename(path)
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
+        .synchronous(SqliteSynchronous::Full)
         .disable_statement_logging();
-    migrate(path, &plain, migrations).await?;
-    let options = plain
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full);
-    let writer = pool(1).connect_with(options.clone()).await.map_err(failed)?;
-    let mode: String = sqlx::query_scalar("pragma journal_mode")
-        .fetch_one(&writer)
-        .await
-        .map_err(failed)?;
-    if mode != "wal" {
+    migrate(path, &options, migrations).await?;
+    if write_ahead(&options).await.map_err(failed)? != "wal" {
         return Err(OpenError::FileSystem {
             path: path.to_owned(),
         });
     }
+    let writer = pool(1).connect_with(options.clone()).await.map_err(failed)?;
     let reading = options.clone().pragma("query_only", "on");
     let readers: SqlitePool = pool(READERS)
         .connect_with(reading.clone())
@@ -136,6 +165,28 @@ pub(crate) async fn open_with(
     })
 }
 
+/// Turns on write-ahead logging, which stays on for whoever opens the file later, and returns the mode that the file is in.
+/// Whoever uses the file in the meantime is waited for: SQLite itself gives up at once.
+async fn write_ahead(options: &SqliteConnectOptions) -> Result<String, sqlx::Error> {
+    let mut connection = options.connect().await?;
+    let until = Instant::now() + BUSY_TIMEOUT;
+    let mode = loop {
+        let asked = sqlx::query_scalar("pragma journal_mode = wal")
+            .fetch_one(&mut connection)
+            .await;
+        match asked {
+            Err(error) if primary_code(&error) == Some(BUSY) && Instant::now() < until => {
+                sleep(MODE_PAUSE).await;
+            }
+            asked => break asked?,
+        }
+    };
+    connection.close().await?;
+    Ok(mode)
+}
+
+/// A connection whose transaction SQLite has ended by itself, as it does on a full disk, still counts as being in one and could
+/// begin no other: it is replaced.
 fn pool(connections: u32) -> SqlitePoolOptions {
     SqlitePoolOptions::new()
         .max_connections(connections)
@@ -143,18 +194,57 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .idle_timeout(None)
         .max_lifetime(None)
         .test_before_acquire(false)
+        .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
 }
 
-/// Makes a file for its owner only, when it is not there: SQLite gives its companions the same mode. `empty` empties one that is.
-pub(crate) fn create_private(path: &Path, empty: bool) -> Result<(), OpenError> {
+/// Makes a file for its owner only, when it is not there: SQLite gives its companions the same mode.
+///
+/// The file is made beside its place and linked into it. One that is there is not opened: to close it would take away the locks
+/// that this process has on it, and with them what protects the database (<https://www.sqlite.org/howtocorrupt.html>, 2.2).
+fn make_private(path: &Path) -> Result<(), OpenError> {
+    let refused = |error| OpenError::of_system(path, error);
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(refused(io::ErrorKind::IsADirectory.into())),
+        Ok(_) => {
+            may_write(path).map_err(refused)?;
+            return may_write(directory_of(path)).map_err(refused);
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(refused(error)),
+    }
+    let directory = directory_of(path);
+    may_write(directory).map_err(refused)?;
+    let fresh = tempfile::NamedTempFile::new_in(directory).map_err(refused)?;
+    match fresh.into_temp_path().persist_noclobber(path) {
+        Ok(()) => Ok(()),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(failed) => Err(refused(failed.error)),
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        Some(_) | None => Path::new("."),
+    }
+}
+
+/// Asks before SQLite does: beside a file that it can only read it would leave companions that can only be read, too, and the
+/// cure of the one would not be the cure of the others.
+fn may_write(path: &Path) -> io::Result<()> {
+    let all = Access::READ_OK | Access::WRITE_OK;
+    Ok(rustix::fs::accessat(CWD, path, all, AtFlags::EACCESS)?)
+}
+
+/// Makes an empty file for its owner only, in the place of any that is there. Nothing else has it open.
+pub(crate) fn create_private(path: &Path) -> Result<(), OpenError> {
     let opened = std::fs::OpenOptions::new()
         .write(true)
         .create(true)
-        .truncate(empty)
+        .truncate(true)
         .mode(0o600)
         .open(path);
-    opened.map(drop).map_err(|source| OpenError::Unreachable {
-        path: path.to_owned(),
-        source,
-    })
+    opened
+        .map(drop)
+        .map_err(|error| OpenError::of_system(path, error))
 }

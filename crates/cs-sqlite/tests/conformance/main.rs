@@ -3,6 +3,7 @@
 mod compare;
 mod file;
 mod home;
+mod opening;
 
 use std::sync::Arc;
 
