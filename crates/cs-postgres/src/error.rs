@@ -9,6 +9,10 @@ pub(crate) mod code {
     pub(crate) const BAD_AUTHORIZATION: &str = "28000";
     pub(crate) const BAD_PASSWORD: &str = "28P01";
     pub(crate) const NO_DATABASE: &str = "3D000";
+    pub(crate) const NO_RIGHT: &str = "42501";
+    pub(super) const DISK_FULL: &str = "53100";
+    pub(super) const TOO_MANY_CONNECTIONS: &str = "53300";
+    pub(super) const CANCELLED: &str = "57014";
     pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
     pub(super) const UNIQUE_VIOLATION: &str = "23505";
 }
@@ -71,6 +75,13 @@ pub(crate) fn is_connection(error: &Error) -> bool {
     }
 }
 
+/// Whether a connection was given up because it would not be as secure as was asked for. What the server shows of itself is judged
+/// within the handshake, whose errors come as data that is not valid.
+pub(crate) fn is_insecure(error: &Error) -> bool {
+    let is_judged = |error: &std::io::Error| error.kind() == std::io::ErrorKind::InvalidData;
+    matches!(error, Error::Tls(_)) || matches!(error, Error::Io(error) if is_judged(error))
+}
+
 fn is_decoding(error: &Error) -> bool {
     matches!(
         error,
@@ -82,9 +93,25 @@ fn is_decoding(error: &Error) -> bool {
     )
 }
 
+/// What an error means that passes, or that somebody at the server can mend.
+fn cure(error: &Error) -> &'static str {
+    match (sqlstate(error).as_deref(), error) {
+        (Some(code::DISK_FULL), _) => ": the disk of the server is full, free some",
+        (Some(code::READ_ONLY), _) => {
+            ": the server can only be read, as a standby: connect to the primary one"
+        }
+        (Some(code::NO_RIGHT), _) => ": the user has no right to it, let the owner of the schema grant it",
+        (Some(code::TOO_MANY_CONNECTIONS), _) => ": the server has no connection left for us",
+        (Some(code::CANCELLED), _) => ": the server gave up after the time that a statement may take",
+        (None, Error::PoolTimedOut) => ": there was no connection to the server within 10 s, is it running?",
+        (None, Error::Io(_)) => ": the connection to the server is gone, is it running?",
+        _ => "",
+    }
+}
+
 /// A statement that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{op} failed")]
+#[error("{op} failed{}", cure(source))]
 struct Failed {
     op: &'static str,
     source: Error,

@@ -31,5 +31,5 @@ mod write;
 pub use listen::{Heard, Listener, Silence};
 pub use migrate::{Migrated, migrate};
 pub use open::OpenError;
-pub use settings::Settings;
+pub use settings::{Limits, Settings};
 pub use store::{PostgresStore, PostgresTx};

@@ -8,7 +8,6 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::open::{connect, options, pool};
-use crate::settings::Sessions;
 use crate::{OpenError, Settings};
 
 /// How long the notification to ourselves may take.
@@ -101,7 +100,7 @@ impl Listener {
     /// back even through a pooler.
     async fn begin(&self) -> Result<Ear, Silence> {
         // Nothing is set on these sessions, and all their statements are simple ones.
-        let pool = pool(2, Sessions::Shared).connect_lazy_with(options(&self.settings));
+        let pool = pool(2).connect_lazy_with(options(&self.settings));
         let proven = timeout(ANSWER + ANSWER, listen(&pool)).await;
         match proven.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))) {
             Ok(Some(listener)) => Ok(Ear { listener }),

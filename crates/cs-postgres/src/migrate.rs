@@ -30,8 +30,13 @@ pub(crate) fn known(migrations: &[Migration]) -> u32 {
 /// What is in a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
+    /// Not even a schema, or none that this user may see.
+    NoSchema,
     Empty,
-    Ours { version: u32, usable_from: u32 },
+    Ours {
+        version: u32,
+        usable_from: u32,
+    },
     SomethingElse,
 }
 
@@ -68,6 +73,7 @@ pub(crate) async fn migrate_with(
     let from = match look(&mut tx).await.map_err(failed)? {
         Found::Empty => 0,
         Found::Ours { version, .. } => version,
+        Found::NoSchema => return Err(OpenError::no_schema(settings)),
         Found::SomethingElse => {
             return Err(OpenError::NotOurs {
                 place: settings.place(),
@@ -88,7 +94,8 @@ pub(crate) async fn migrate_with(
 
 /// An error that the server has no better word for is the step's.
 fn of_step(settings: &Settings, step: &Migration, source: sqlx::Error) -> OpenError {
-    let is_statement = sqlstate(&source).is_some_and(|state| state != code::READ_ONLY);
+    let has_word = [code::READ_ONLY, code::NO_RIGHT];
+    let is_statement = sqlstate(&source).is_some_and(|state| !has_word.contains(&state.as_str()));
     if !is_statement {
         return OpenError::of(settings, source);
     }
@@ -116,7 +123,10 @@ pub(crate) async fn look(connection: &mut PgConnection) -> Result<Found, sqlx::E
     let row = sqlx::raw_sql(include_str!("../queries/look_at_schema.sql"))
         .fetch_one(&mut *connection)
         .await?;
-    let (ours, tables): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+    let (ours, tables, has_schema): (bool, bool, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    if !has_schema {
+        return Ok(Found::NoSchema);
+    }
     if !ours {
         return Ok(if tables {
             Found::SomethingElse

@@ -5,9 +5,9 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, Executor, PgConnection, Row};
 
-use crate::error::{code, sqlstate};
+use crate::error::{code, is_insecure, sqlstate};
 use crate::migrate::{self, Found, MIGRATIONS, known};
-use crate::settings::{CONNECTIONS, SESSION, Sessions};
+use crate::settings::{CONNECTIONS, Sessions};
 use crate::{PostgresStore, Settings};
 
 /// How long a connection is waited for.
@@ -25,24 +25,34 @@ pub enum OpenError {
         why: String,
     },
     /// Nobody answers there, or not in time.
-    #[error("the record {place} cannot be reached: is the server running, and is the address right?")]
+    #[error(
+        "the record {place} cannot be reached as user `{user}`: is the server running, and are host and port right?"
+    )]
     Unreachable {
         /// Where.
         place: String,
+        /// Who.
+        user: String,
         /// Why.
         source: sqlx::Error,
     },
     /// The connection cannot be made secure as `sslmode` demands.
-    #[error("the connection to the record {place} cannot be made secure: check sslmode and sslrootcert")]
+    #[error(
+        "the connection to the record {place} as user `{user}` cannot be made secure: check sslmode and the file of sslrootcert, and with \
+         verify-full that the host is named as in the server's certificate"
+    )]
     Insecure {
         /// Where.
         place: String,
+        /// Who.
+        user: String,
         /// Why.
         source: sqlx::Error,
     },
     /// The server does not take this user and password.
     #[error(
-        "the record {place} refuses user `{user}`: check the user and the password (in the URL, PGPASSWORD or ~/.pgpass)"
+        "the record {place} refuses user `{user}`: check the user and the password (in the URL, PGPASSWORD, or ~/.pgpass, which \
+         counts only with mode 0600)"
     )]
     Refused {
         /// Where.
@@ -52,11 +62,50 @@ pub enum OpenError {
         /// Why.
         source: sqlx::Error,
     },
+    /// The server knows no such user, or lets nobody in this way.
+    #[error(
+        "the record {place} does not let user `{user}` in from here: check the user, sslmode, and the server's pg_hba.conf"
+    )]
+    NotAdmitted {
+        /// Where.
+        place: String,
+        /// Who.
+        user: String,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// The user may connect and has no right to what is in the database.
+    #[error(
+        "user `{user}` has no right to the record {place}: let its owner grant it, or connect as the owner of the schema"
+    )]
+    NoRight {
+        /// Where.
+        place: String,
+        /// Who.
+        user: String,
+        /// Why.
+        source: sqlx::Error,
+    },
     /// There is no such database on the server.
-    #[error("there is no database {place}: create it with `createdb`, then run `cs-panel migrate`")]
+    #[error(
+        "there is no database {place} for user `{user}`: check its name, or create it with `createdb` and run `cs-panel migrate`"
+    )]
     NoDatabase {
         /// Where.
         place: String,
+        /// Who.
+        user: String,
+    },
+    /// The database has no schema in which the record could be.
+    #[error(
+        "the database {place} has no schema that user `{user}` may use: check search_path, make the schema, or let its owner \
+         grant usage of it"
+    )]
+    NoSchema {
+        /// Where.
+        place: String,
+        /// Who.
+        user: String,
     },
     /// Nothing of cs-panel, or an older schema, is in the database.
     #[error(
@@ -117,20 +166,28 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    pub(crate) fn no_schema(settings: &Settings) -> Self {
+        Self::NoSchema {
+            place: settings.place(),
+            user: settings.options.get_username().to_owned(),
+        }
+    }
+
     /// Says what an error means that came while connecting or before the record was known.
     pub(crate) fn of(settings: &Settings, source: sqlx::Error) -> Self {
         let place = settings.place();
+        let user = settings.options.get_username().to_owned();
         match (sqlstate(&source).as_deref(), &source) {
-            (Some(code::BAD_PASSWORD | code::BAD_AUTHORIZATION), _) => Self::Refused {
-                place,
-                user: settings.options.get_username().to_owned(),
-                source,
-            },
-            (Some(code::NO_DATABASE), _) => Self::NoDatabase { place },
+            (Some(code::BAD_PASSWORD), _) => Self::Refused { place, user, source },
+            (Some(code::BAD_AUTHORIZATION), _) => Self::NotAdmitted { place, user, source },
+            (Some(code::NO_RIGHT), _) => Self::NoRight { place, user, source },
+            (Some(code::NO_DATABASE), _) => Self::NoDatabase { place, user },
             (Some(code::READ_ONLY), _) => Self::ReadOnly { place },
             (Some(_), _) => Self::Unusable { place, source },
-            (None, sqlx::Error::Tls(_)) => Self::Insecure { place, source },
-            (None, _) => Self::Unreachable { place, source },
+            (None, error) if is_insecure(error) || settings.misses_a_file(error) => {
+                Self::Insecure { place, user, source }
+            }
+            (None, _) => Self::Unreachable { place, user, source },
         }
     }
 }
@@ -161,9 +218,19 @@ pub(crate) async fn open(settings: &Settings) -> Result<PostgresStore, OpenError
             place: settings.place(),
         });
     }
-    let pool = pool(CONNECTIONS, settings.sessions).connect_lazy_with(options(settings));
+    let pool = match settings.sessions {
+        Sessions::Shared => pool(CONNECTIONS),
+        Sessions::Own => {
+            let session = settings.session();
+            pool(CONNECTIONS).after_connect(move |connection, _| {
+                let session = session.clone();
+                Box::pin(async move { connection.execute(session).await.map(drop) })
+            })
+        }
+    };
     Ok(PostgresStore {
-        pool,
+        pool: pool.connect_lazy_with(options(settings)),
+        begin: settings.begin(),
         sessions: settings.sessions,
         clock: settings.clock.clone(),
     })
@@ -173,6 +240,7 @@ pub(crate) async fn open(settings: &Settings) -> Result<PostgresStore, OpenError
 fn check(settings: &Settings, found: &Found) -> Result<(), OpenError> {
     let (place, known) = (settings.place(), known(MIGRATIONS));
     match *found {
+        Found::NoSchema => Err(OpenError::no_schema(settings)),
         Found::Empty => Err(OpenError::NotMigrated {
             place,
             found: 0,
@@ -203,15 +271,9 @@ pub(crate) fn options(settings: &Settings) -> PgConnectOptions {
 
 /// No connection is tried out before it is used: that would be a round trip for every call, and the first statement of a
 /// transaction finds out as well.
-pub(crate) fn pool(connections: u32, sessions: Sessions) -> PgPoolOptions {
-    let pool = PgPoolOptions::new()
+pub(crate) fn pool(connections: u32) -> PgPoolOptions {
+    PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(CONNECT_TIMEOUT)
-        .test_before_acquire(false);
-    match sessions {
-        Sessions::Shared => pool,
-        Sessions::Own => pool.after_connect(|connection, _| {
-            Box::pin(async move { connection.execute(SESSION).await.map(drop) })
-        }),
-    }
+        .test_before_acquire(false)
 }

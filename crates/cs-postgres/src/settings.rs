@@ -3,35 +3,38 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cs_model::Clock;
-use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, SqlSafeStr, SqlStr};
 
 use crate::OpenError;
 
 /// Connections of one process beside the listening one. A card is locked for two round trips, so that few are enough.
 pub(crate) const CONNECTIONS: u32 = 8;
 
-/// The times after which the server gives up what it does for us. A daemon that dies between lock and commit must not hide its
-/// cards from everybody for longer than `idle_in_transaction_session_timeout`.
-macro_rules! session_settings {
-    ($set:literal) => {
-        concat!(
-            $set,
-            " plan_cache_mode = force_generic_plan; ",
-            $set,
-            " statement_timeout = '30s'; ",
-            $set,
-            " lock_timeout = '10s'; ",
-            $set,
-            " idle_in_transaction_session_timeout = '30s'"
-        )
-    };
+/// How long the server does something for us before it gives up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long one statement may take. 30 s.
+    pub statement: Duration,
+    /// How long one lock is waited for; the decision is then made anew. 10 s.
+    pub lock: Duration,
+    /// How long a transaction may stand still. A daemon that dies between lock and commit hides its cards from everybody for no
+    /// longer than this. 30 s.
+    pub idle_in_transaction: Duration,
 }
 
-/// Said once on each connection.
-pub(crate) const SESSION: &str = session_settings!("set");
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            statement: Duration::from_secs(30),
+            lock: Duration::from_secs(10),
+            idle_in_transaction: Duration::from_secs(30),
+        }
+    }
+}
 
 /// Whether a session on the server is ours for as long as the connection lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,17 +51,6 @@ impl Sessions {
     pub(crate) fn keep_statements(self) -> bool {
         self == Self::Own
     }
-
-    /// Returns what begins a transaction, in one round trip.
-    pub(crate) const fn begin(self) -> &'static str {
-        match self {
-            Self::Own => "begin isolation level read committed",
-            Self::Shared => concat!(
-                "begin isolation level read committed; ",
-                session_settings!("set local")
-            ),
-        }
-    }
 }
 
 /// How to reach a record on Postgres.
@@ -66,6 +58,7 @@ impl Sessions {
 pub struct Settings {
     pub(crate) options: PgConnectOptions,
     pub(crate) sessions: Sessions,
+    limits: Limits,
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
@@ -109,6 +102,7 @@ impl FromStr for Settings {
         Ok(Self {
             options,
             sessions: if shared { Sessions::Shared } else { Sessions::Own },
+            limits: Limits::default(),
             clock: None,
         })
     }
@@ -132,11 +126,48 @@ impl Settings {
         self
     }
 
+    /// Lets the server give up sooner or later than usual. A part of a millisecond counts as a whole one.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Returns what is said once on each connection.
+    pub(crate) fn session(&self) -> SqlStr {
+        AssertSqlSafe(self.set("set")).into_sql_str()
+    }
+
+    /// Returns what begins a transaction, in one round trip.
+    pub(crate) fn begin(&self) -> SqlStr {
+        let begin = "begin isolation level read committed";
+        match self.sessions {
+            Sessions::Own => begin.into_sql_str(),
+            Sessions::Shared => AssertSqlSafe(format!("{begin}; {}", self.set("set local"))).into_sql_str(),
+        }
+    }
+
+    fn set(&self, set: &str) -> String {
+        let ms = |limit: Duration| limit.as_micros().div_ceil(1000).max(1); // 0 is no limit at all
+        let (statement, lock) = (ms(self.limits.statement), ms(self.limits.lock));
+        let idle = ms(self.limits.idle_in_transaction);
+        format!(
+            "{set} plan_cache_mode = force_generic_plan; {set} statement_timeout = {statement}; {set} lock_timeout = {lock}; \
+             {set} idle_in_transaction_session_timeout = {idle}"
+        )
+    }
+
     /// Takes the time from a clock and not from the server: for tests, whose laws move the time.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
+    }
+
+    /// Whether an error of a connection says that a certificate is not there. On a socket it is the socket.
+    pub(crate) fn misses_a_file(&self, error: &sqlx::Error) -> bool {
+        let is_missing = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        self.options.get_socket().is_none() && matches!(error, sqlx::Error::Io(error) if is_missing(error))
     }
 
     /// Returns where the record is, for people: host, port and database, no user, no password.
@@ -151,5 +182,34 @@ impl Settings {
                 self.options.get_port()
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_has_every_limit_and_no_limit_is_none() {
+        let usual: Settings = "postgres://ada@host/panel".parse().expect("a good URL");
+        let sets = "set plan_cache_mode = force_generic_plan; set statement_timeout = 30000; set lock_timeout = 10000; \
+                    set idle_in_transaction_session_timeout = 30000";
+        assert_eq!(usual.session().as_str(), sets);
+        assert_eq!(usual.begin().as_str(), "begin isolation level read committed");
+        let limits = Limits {
+            statement: Duration::from_micros(1500),
+            lock: Duration::ZERO,
+            ..Limits::default()
+        };
+        let shared: Settings = "postgres://ada@host/panel?statement-cache-capacity=0"
+            .parse()
+            .expect("a good URL");
+        let begin = shared.with_limits(limits).begin();
+        assert_eq!(
+            begin.as_str(),
+            "begin isolation level read committed; set local plan_cache_mode = force_generic_plan; \
+             set local statement_timeout = 2; set local lock_timeout = 1; \
+             set local idle_in_transaction_session_timeout = 30000"
+        );
     }
 }

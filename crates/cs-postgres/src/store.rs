@@ -14,7 +14,7 @@ use cs_record::{
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryScalar;
-use sqlx::{PgPool, Postgres, Transaction};
+use sqlx::{PgPool, Postgres, SqlStr, Transaction};
 
 use crate::error::{commit_error, is_connection, store_error};
 use crate::load::from_json;
@@ -47,6 +47,7 @@ type Asked = QueryScalar<'static, Postgres, String, PgArguments>;
 pub struct PostgresStore {
     pub(crate) pool: PgPool,
     pub(crate) sessions: Sessions,
+    pub(crate) begin: SqlStr,
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
@@ -86,7 +87,7 @@ impl PostgresStore {
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
         let mut left = CONNECTIONS;
         loop {
-            match self.pool.begin_with(self.sessions.begin()).await {
+            match self.pool.begin_with(self.begin.clone()).await {
                 Err(error) if is_connection(&error) && left > 0 => left -= 1,
                 done => return done.map_err(|error| store_error("begin", error)),
             }

@@ -15,13 +15,13 @@ use crate::pooler::Pooler;
 use crate::schema::Schema;
 
 /// A listener that runs as long as this is there.
-struct Ear {
+pub(crate) struct Ear {
     heard: Receiver<Heard>,
     _running: JoinSet<()>,
 }
 
 impl Ear {
-    fn on(settings: Settings) -> Self {
+    pub(crate) fn on(settings: Settings) -> Self {
         let (sender, heard) = mpsc::channel(16);
         let mut running = JoinSet::new();
         running.spawn(Listener::new(settings).run(sender));
@@ -31,7 +31,7 @@ impl Ear {
         }
     }
 
-    async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> Heard {
         let next = timeout(Duration::from_secs(20), self.heard.recv()).await;
         next.expect("something is heard in time")
             .expect("the listener runs")

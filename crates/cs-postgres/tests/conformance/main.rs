@@ -6,13 +6,18 @@ mod acts;
 mod breaks;
 mod compare;
 mod constraints;
+mod limits;
 mod listening;
+mod own_server;
 mod pooler;
 mod race;
 mod refusals;
+mod restart;
 mod schema;
 mod statements;
+mod tls;
 mod trips;
+mod unusable;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What is wrong with a server or its database is said in plain words, and nothing is changed.
 
 use cs_postgres::{Migrated, OpenError, PostgresStore, Settings, migrate};
-use sqlx::Executor;
+use sqlx::{AssertSqlSafe, Executor};
 
 use crate::schema::{Schema, server};
 
@@ -38,6 +38,57 @@ async fn a_database_that_is_not_there_is_told() {
     let url = server().replace("/postgres?", "/no_such_database?");
     let missing = |error: &OpenError| matches!(error, OpenError::NoDatabase { .. });
     check_refused(&parse(&url), missing, "no_such_database").await;
+}
+
+/// A host that no name server knows, by the rules for names that are kept free of use.
+#[tokio::test]
+async fn a_host_that_is_not_there_is_named() {
+    let settings = parse("postgres://ada:verysecret@no-such-host.invalid:5433/panel");
+    let unreachable = |error: &OpenError| matches!(error, OpenError::Unreachable { .. });
+    let says = "panel at no-such-host.invalid:5433 cannot be reached as user `ada`";
+    check_refused(&settings, unreachable, says).await;
+}
+
+#[tokio::test]
+async fn a_user_that_the_server_does_not_know_is_named() {
+    let url = server().replace("cs_panel@", "nobody_knows_me:verysecret@");
+    let refused = |error: &OpenError| matches!(error, OpenError::NotAdmitted { .. });
+    check_refused(&parse(&url), refused, "does not let user `nobody_knows_me` in").await;
+}
+
+/// Someone who may connect, and do nothing with what others own.
+#[tokio::test]
+async fn a_user_without_rights_is_told_to_ask_for_them() {
+    let schema = Schema::new().await;
+    let mut raw = schema.raw().await;
+    let role = format!("guest_of_{}", schema.name);
+    raw.execute(AssertSqlSafe(format!("create role {role} login")))
+        .await
+        .expect("it is made");
+    let guest = parse(&schema.url().replace("cs_panel@", &format!("{role}:verysecret@")));
+    let no_schema = |error: &OpenError| matches!(error, OpenError::NoSchema { .. });
+    check_refused(
+        &guest,
+        no_schema,
+        &format!("no schema that user `{role}` may use"),
+    )
+    .await;
+    assert!(no_schema(&migrate(&guest).await.expect_err("it may not")));
+    let see = format!("grant usage on schema {} to {role}", schema.name);
+    raw.execute(AssertSqlSafe(see)).await.expect("it is granted");
+    let no_right = |error: &OpenError| matches!(error, OpenError::NoRight { .. });
+    check_refused(
+        &guest,
+        no_right,
+        &format!("user `{role}` has no right to the record"),
+    )
+    .await;
+    assert!(no_right(&migrate(&guest).await.expect_err("it may not")));
+    let unsee = format!("revoke usage on schema {} from {role}", schema.name);
+    raw.execute(AssertSqlSafe(unsee)).await.expect("it is revoked");
+    raw.execute(AssertSqlSafe(format!("drop role {role}")))
+        .await
+        .expect("it is dropped");
 }
 
 #[tokio::test]
