@@ -227,9 +227,10 @@ fn spawned_processes_leave_their_parent_as_asked() {
 /// Returns the session of a process: `0` in a container whose session was begun outside of it, which `getsid` of rustix
 /// takes for impossible.
 fn session(pid: &str) -> String {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let after_name = stat.rsplit_once(')').unwrap().1;
-    after_name.split_ascii_whitespace().nth(3).unwrap().to_owned()
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process is there");
+    let (_, after_name) = stat.rsplit_once(')').expect("its name is in parentheses");
+    let session = after_name.split_ascii_whitespace().nth(3);
+    session.expect("the fourth field after the name").to_owned()
 }
 
 #[test]
