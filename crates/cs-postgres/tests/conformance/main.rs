@@ -14,10 +14,12 @@ mod race;
 mod refusals;
 mod restart;
 mod schema;
+mod servers_clock;
 mod statements;
 mod tls;
 mod trips;
 mod unusable;
+mod values;
 
 use std::sync::Arc;
 
@@ -29,6 +31,8 @@ use schema::Schema;
 async fn postgres() -> World {
     Arc::new(Schema::new().await).world().await
 }
+
+use postgres as world_under_test;
 
 cs_testkit::record_conformance!(postgres().await);
 

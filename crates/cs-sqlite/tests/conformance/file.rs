@@ -24,7 +24,7 @@ async fn check_refused(home: &Home, path: &Path, fits: impl Fn(&OpenError) -> bo
     );
 }
 
-async fn raw(path: &Path, sql: &str) {
+pub(crate) async fn raw(path: &Path, sql: &str) {
     let mut connection = SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display()))
         .await
         .expect("it opens");

@@ -4,6 +4,9 @@ mod compare;
 mod file;
 mod home;
 mod opening;
+mod unusable;
+#[path = "../../../cs-postgres/tests/conformance/values.rs"]
+mod values;
 
 use std::sync::Arc;
 
@@ -17,6 +20,8 @@ async fn sqlite() -> World {
     let store = home.open().await.expect("it opens");
     World::new(store, home.clock(), home).await
 }
+
+use sqlite as world_under_test;
 
 cs_testkit::record_conformance!(sqlite().await);
 
