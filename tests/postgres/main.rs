@@ -9,7 +9,15 @@
 )]
 mod desk;
 mod machines;
+#[path = "../../crates/cs-postgres/tests/conformance/own_server.rs"]
+#[expect(
+    dead_code,
+    reason = "the tests of the store do more with a server of their own"
+)]
+mod own_server;
+mod passwords;
 mod record;
 mod refusals;
+mod restart;
 #[path = "../it/whole_way.rs"]
 mod whole_way;

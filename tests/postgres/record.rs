@@ -11,10 +11,19 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// A record on the server under test.
 pub(crate) struct Record {
-    schema: String,
+    schema: Schema,
 }
 
-fn server() -> String {
+/// Where a record is.
+enum Schema {
+    /// In a schema of the server that all tests share.
+    Of(String),
+    /// On a server of one test.
+    At(String),
+}
+
+/// Returns the URL of the server under test.
+pub(crate) fn server() -> String {
     std::env::var("CS_PANEL_TEST_POSTGRES")
         .expect("these tests need a server: run them with `cargo xtask test --postgres`")
 }
@@ -60,6 +69,7 @@ impl Record {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let schema = format!("panel_{}_{number}", std::process::id());
         sql(&server(), &format!("create schema {schema}"));
+        let schema = Schema::Of(schema);
         Self { schema }
     }
 
@@ -68,20 +78,34 @@ impl Record {
         command.env("CS_PANEL_DATABASE_URL", self.url());
     }
 
+    /// A record on a server of the test's own.
+    pub(crate) fn at(url: &str) -> Self {
+        let schema = Schema::At(url.to_owned());
+        Self { schema }
+    }
+
     pub(crate) fn url(&self) -> String {
-        format!("{}&options=-c%20search_path%3D{}", server(), self.schema)
+        match &self.schema {
+            Schema::Of(schema) => format!("{}&options=-c%20search_path%3D{schema}", server()),
+            Schema::At(url) => url.clone(),
+        }
     }
 
     /// Carries out SQL in the schema.
     pub(crate) fn sql(&self, text: &str) -> String {
-        sql(&server(), &format!("set search_path = {}; {text}", self.schema))
+        match &self.schema {
+            Schema::Of(schema) => sql(&server(), &format!("set search_path = {schema}; {text}")),
+            Schema::At(url) => sql(url, text),
+        }
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            sql(&server(), &format!("drop schema {} cascade", self.schema));
+        if let Schema::Of(schema) = &self.schema
+            && !std::thread::panicking()
+        {
+            sql(&server(), &format!("drop schema {schema} cascade"));
         }
     }
 }

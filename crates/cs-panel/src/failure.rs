@@ -44,7 +44,7 @@ impl Failure {
     /// Returns what to tell the person; nothing when it was told.
     pub(crate) fn text(&self) -> Option<String> {
         match self {
-            Self::Failed(error) => Some(format!("{error:#}")),
+            Self::Failed(error) => Some(chain(error)),
             Self::Usage(text) | Self::Refused(text) => Some(text.clone()),
             Self::Said(_) => None,
         }
@@ -64,16 +64,32 @@ impl From<RecordError> for Failure {
             RecordError::NotFound { what: "codebase", .. } => "; `cs-panel codebase list` lists them",
             RecordError::Ambiguous { .. } => "; give more of its digits",
             RecordError::Away(_) => "; nothing was written that is not whole, try again",
-            RecordError::NotFound { .. } | RecordError::Refused(_) | RecordError::Corrupt(_) => "",
+            RecordError::Corrupt(_) => {
+                "; nothing was written: if a newer cs-panel wrote it use that one, else mend the row or go back to a copy of the database"
+            }
+            RecordError::NotFound { .. } | RecordError::Refused(_) => "",
         };
         match error.class() {
             ErrorClass::Conflict => Self::Refused(format!("{error}{cure}")),
             ErrorClass::Invalid => Self::Usage(format!("{error}{cure}")),
             ErrorClass::NotFound | ErrorClass::Transient | ErrorClass::Corrupt => {
-                Self::plain(format!("{:#}{cure}", anyhow::Error::new(error)))
+                Self::plain(format!("{}{cure}", chain(&anyhow::Error::new(error))))
             }
         }
     }
+}
+
+/// Returns an error with its causes. Some libraries say the cause in their own text as well: it is said once.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -110,5 +126,13 @@ mod tests {
         let text = Failure::from(RecordError::Away("disk is gone".into())).text();
         let text = text.unwrap_or_default();
         assert!(text.contains("the record is away: disk is gone"), "{text}");
+    }
+
+    #[test]
+    fn a_cause_that_was_said_already_is_not_said_again() {
+        let error = anyhow::anyhow!("gone")
+            .context("no answer: gone")
+            .context("the record is away");
+        assert_eq!(chain(&error), "the record is away: no answer: gone");
     }
 }

@@ -40,15 +40,20 @@ pub(crate) async fn from_command(env: &Env) -> Result<Option<String>, Failure> {
     let done = command::run(&spec)
         .await
         .map_err(|error| Failure::failed(error, format!("the command of {NAME} cannot be run")))?;
-    let text = String::from_utf8_lossy(&done.stdout);
-    let password = text.lines().next().unwrap_or_default();
-    match done.exit {
-        Exit::Code(0) if !password.is_empty() => Ok(Some(password.to_owned())),
-        Exit::Code(0) => Err(Failure::plain(format!(
-            "the command of {NAME} printed no password"
-        ))),
-        Exit::Code(_) | Exit::Signalled(_) | Exit::TimedOut | Exit::OutputOverCap => Err(Failure::plain(
-            format!("the command of {NAME} failed, so that the password of the record is not known"),
-        )),
-    }
+    let why = match done.exit {
+        Exit::Code(0) => {
+            let text = String::from_utf8_lossy(&done.stdout);
+            match text.lines().next() {
+                Some(password) if !password.is_empty() => return Ok(Some(password.to_owned())),
+                Some(_) | None => "printed no password".to_owned(),
+            }
+        }
+        Exit::Code(code) => format!("ended with exit code {code}"),
+        Exit::Signalled(signal) => format!("was ended by signal {signal}"),
+        Exit::TimedOut => format!("did not end within {} s", TIMEOUT.as_secs()),
+        Exit::OutputOverCap => format!("printed more than {CAP_BYTES} bytes"),
+    };
+    Err(Failure::plain(format!(
+        "the command of {NAME} {why}, so that the password of the record is not known; expected the password as its first line"
+    )))
 }

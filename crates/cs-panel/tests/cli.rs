@@ -9,3 +9,5 @@ mod desk;
 mod documented;
 #[path = "cli/plain_use.rs"]
 mod plain_use;
+#[path = "cli/walls.rs"]
+mod walls;

@@ -78,8 +78,15 @@ impl Desk {
 
     /// The binary in the directory of work.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.plain(assert_cmd::cargo::cargo_bin!("cs-panel"));
-        command.current_dir(self.path("work")).args(args);
+        let mut command = self.program(assert_cmd::cargo::cargo_bin!("cs-panel"));
+        command.args(args);
+        command
+    }
+
+    /// Any program in the directory of work.
+    pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = self.plain(program);
+        command.current_dir(self.path("work"));
         command
     }
 
