@@ -9,4 +9,4 @@ select
     value->>'ready_from', value->>'tries', value->>'starts', value->>'usage_turns', value->>'usage_input_tokens',
     value->>'usage_output_tokens', value->>'usage_cost_microusd', value->>'created_at', value->>'updated_at',
     value->>'version'
-from json_each(?1)
+from jsonb_each(?1)

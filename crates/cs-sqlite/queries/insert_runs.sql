@@ -7,4 +7,4 @@ select
     value->>'machine_id', value->>'agent', value->>'pid', value->>'start_ticks', value->>'boot_id',
     value->>'started_at', value->>'resumed_at', value->>'ended_at', value->>'again_at', value->>'failure',
     value->>'failed_because', value->>'failures_in_row'
-from json_each(?1)
+from jsonb_each(?1)

@@ -14,7 +14,7 @@ update runs set
     failure = w.value->>'$.now.failure',
     failed_because = w.value->>'$.now.failed_because',
     failures_in_row = w.value->>'$.now.failures_in_row'
-from json_each(?1) as w
+from jsonb_each(?1) as w
 where runs.id = w.value->>'$.now.id'
   and runs.epoch is w.value->>'$.was.epoch'
   and runs.token is w.value->>'$.was.token'

@@ -97,6 +97,9 @@ fn changed_ask(change: &Change<cs_record::Ask>) -> Result<Changed<AskRow>, Store
 }
 
 /// Runs a statement over all rows and checks that it changed as many.
+///
+/// The statements take the array apart with `jsonb_each`: with `json_each` every column of a row would read the text of that row
+/// again, which is three times the time for 100 cards.
 async fn batch<R: Serialize + Sync>(
     connection: &mut SqliteConnection,
     name: &'static str,
