@@ -12,7 +12,7 @@ fn a_record_is_made_by_migrate_only_and_a_password_is_never_printed() {
     let said = desk.fails(1, &["cards"]);
     assert!(said.contains("run `cs-panel migrate` once"), "{said}");
     let made = desk.ok(&["migrate"]);
-    assert!(made.contains("was made, with version 1"), "{made}");
+    assert!(made.contains("was made, with version 2"), "{made}");
     let again = desk.json(&["migrate"]);
     assert_eq!((&again["from"], &again["to"]), (&1.into(), &1.into()), "{again}");
     desk.ok(&["cards"]);

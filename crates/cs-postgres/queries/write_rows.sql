@@ -36,7 +36,7 @@ changed_cards as (
         $38::bigint[], $39::bigint[], $40::bigint[]) as w (
         id, was_version, state, reason, agent, owner_id, machine_id, last_seq, ready_for, ready_from, tries, starts,
         usage_turns, usage_input_tokens, usage_output_tokens, usage_cost_microusd, updated_at, version)
-    where o.id = w.id and o.version = w.was_version
+    where o.id = any ($23) and o.id = w.id and o.version = w.was_version
     returning 1
 ),
 new_runs as (
@@ -71,7 +71,7 @@ changed_runs as (
         $74::text[], $75::text[], $76::bigint[]) as w (
         id, was_epoch, was_token, was_state, state, epoch, token, machine_id, agent, pid, start_ticks, boot_id,
         resumed_at, ended_at, again_at, failure, failed_because, failures_in_row)
-    where o.id = w.id and o.epoch = w.was_epoch and o.token = w.was_token and o.state = w.was_state
+    where o.id = any ($59) and o.id = w.id and o.epoch = w.was_epoch and o.token = w.was_token and o.state = w.was_state
     returning 1
 ),
 new_turns as (
@@ -89,7 +89,7 @@ changed_turns as (
     from unnest(
         $86::uuid[], $87::text[], $88::uuid[], $89::text[], $90::uuid[]) as w (
         id, was_state, was_run_id, state, run_id)
-    where o.id = w.id and o.state = w.was_state and o.run_id is not distinct from w.was_run_id
+    where o.id = any ($86) and o.id = w.id and o.state = w.was_state and o.run_id is not distinct from w.was_run_id
     returning 1
 ),
 new_asks as (
