@@ -36,13 +36,15 @@ pub(crate) enum Place {
     Memory,
 }
 
-/// Which of the two servers of this working copy: they never meet.
+/// Which of the servers of this working copy: they never meet.
 #[derive(Debug, Clone, Copy)]
 enum Use {
     /// The one that a person started.
     Person,
     /// The one of the tests that are running.
     Tests,
+    /// The one of the bench that is running.
+    Bench,
 }
 
 impl Use {
@@ -51,6 +53,7 @@ impl Use {
         let name = match self {
             Self::Person => "postgres-of-a-person",
             Self::Tests => "postgres-of-the-tests",
+            Self::Bench => "postgres-of-the-bench",
         };
         root().join("target").join(name)
     }
@@ -80,12 +83,21 @@ pub(crate) fn run(command: &Db) -> Result<()> {
 /// Runs something with the URL of a server of its own, and stops that server whatever comes out. One that an interrupted run has
 /// left behind is stopped first.
 pub(crate) fn with_server(body: impl FnOnce(&str) -> Result<()>) -> Result<()> {
-    if let Some(left) = recorded(Use::Tests)? {
-        stop(Use::Tests, &left)?;
+    with_server_of(Use::Tests, Place::Memory, body)
+}
+
+/// The same with a server whose files are on the disk for temporary files, and which waits for that disk.
+pub(crate) fn with_server_for_bench(body: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+    with_server_of(Use::Bench, Place::Disk, body)
+}
+
+fn with_server_of(used: Use, place: Place, body: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+    if let Some(left) = recorded(used)? {
+        stop(used, &left)?;
     }
-    let server = start(Use::Tests, Place::Memory)?;
+    let server = start(used, place)?;
     let outcome = body(&server.url());
-    let stopped = stop(Use::Tests, &server);
+    let stopped = stop(used, &server);
     outcome.and(stopped)
 }
 

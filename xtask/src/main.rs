@@ -1,5 +1,6 @@
-//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | docs`.
+//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | bench | docs`.
 
+mod bench;
 mod db;
 mod suites;
 mod tidy;
@@ -37,6 +38,12 @@ enum Task {
     /// Starts and stops a throw-away Postgres from this machine's own binaries.
     #[command(subcommand)]
     Db(db::Db),
+    /// Measures; without an area it lists what it can measure.
+    Bench {
+        /// What to measure.
+        #[command(subcommand)]
+        area: Option<bench::Area>,
+    },
     /// Builds the documentation, warnings denied.
     Docs,
 }
@@ -47,6 +54,7 @@ fn main() -> ExitCode {
         Task::Ci { quick: true, .. } => ci_quick(),
         Task::Ci { postgres, .. } => ci(scope(postgres)),
         Task::Db(command) => db::run(&command),
+        Task::Bench { area } => bench::run(area.as_ref()),
         Task::Tidy => tidy::check_workspace(),
         Task::Docs => docs(),
     };

@@ -1,7 +1,7 @@
 //! The programs that the tasks start, and what they print: everything of xtask that touches the outside.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -57,6 +57,30 @@ impl Tool {
             .command
             .status()
             .with_context(|| format!("cannot start `{}`", self.line))?;
+        if !status.success() {
+            bail!("`{}` ended with {status}", self.line);
+        }
+        Ok(())
+    }
+
+    /// Runs it in the foreground, reads its standard output line by line, and fails unless it ends well.
+    pub(crate) fn read_lines(mut self, mut read: impl FnMut(&str) -> Result<()>) -> Result<()> {
+        say(&format!("\n$ {}", self.line));
+        let cannot = |what: &str| format!("cannot {what} `{}`", self.line);
+        let mut running = self
+            .command
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| cannot("start"))?;
+        let output = running.stdout.take();
+        let mut lines = output
+            .into_iter()
+            .flat_map(|output| BufReader::new(output).lines());
+        let outcome = lines.try_for_each(|line| read(&line.with_context(|| cannot("read what comes from"))?));
+        // Whoever writes on after an error finds nobody, and ends.
+        drop(lines);
+        let status = running.wait().with_context(|| cannot("wait for"))?;
+        outcome?;
         if !status.success() {
             bail!("`{}` ended with {status}", self.line);
         }

@@ -4,6 +4,7 @@
 //! record's ports, each a function; [`record_conformance!`] makes a test of each for one store.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod bench;
 mod clock;
 mod ids;
 pub mod laws;

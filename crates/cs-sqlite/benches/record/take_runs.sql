@@ -1,0 +1,11 @@
+-- Begins the next attempt of the runs of taken cards.
+update runs set
+    epoch = epoch + 1,
+    token = lower(hex(randomblob(32))),
+    state = 'running',
+    machine_id = ?2,
+    resumed_at = ?1,
+    ended_at = null,
+    again_at = null
+where id in (select value from json_each(?3))
+returning id, epoch, token, card_id

@@ -1,0 +1,40 @@
+//! `cargo xtask bench`: what the product costs, measured side by side with what it is compared with.
+//!
+//! The benches measure and print lines of JSON; here they are started, and their figures judged and printed.
+
+mod figures;
+mod judge;
+mod line;
+mod machine;
+mod record;
+mod report;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::tool::say;
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Area {
+    /// The record on Postgres and SQLite against hand-written statements, wake-ups, and what idle daemons ask (docs/performance.md).
+    Record {
+        /// Fewer cards and rounds, in a minute or two: shows that the bench works, and judges nothing.
+        #[arg(long)]
+        short: bool,
+    },
+}
+
+/// Measures an area; without one it lists them.
+pub(crate) fn run(area: Option<&Area>) -> Result<()> {
+    match area {
+        Some(Area::Record { short: true }) => record::run(record::Size::Short),
+        Some(Area::Record { short: false }) => record::run(record::Size::Full),
+        None => {
+            say(
+                "give an area to measure:\n\n  cargo xtask bench record    the record on Postgres and SQLite, wake-ups, idle daemons",
+            );
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The benches of the record, one after the other on the same disk.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use super::line::Line;
+use super::{judge, machine, report};
+use crate::db;
+use crate::tool::{Tool, say};
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    Full,
+    Short,
+}
+
+impl Size {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Short => "short",
+        }
+    }
+}
+
+/// The packages and their benches.
+const BENCHES: [(&str, &str); 3] = [
+    ("cs-postgres", "postgres-record"),
+    ("cs-sqlite", "sqlite-record"),
+    ("cs-panel", "daemon"),
+];
+
+/// Measures, prints the figures, and fails when one of those that are judged is missed.
+pub(super) fn run(size: Size) -> Result<()> {
+    let begun = Instant::now();
+    // Nothing is compiled while something is measured.
+    for (package, bench) in BENCHES {
+        cargo_bench(package, bench, &["--no-run"]).run()?;
+    }
+    let directory = Directory::new()?;
+    let machine = machine::facts(&directory.0)?;
+    let mut lines = Vec::new();
+    db::with_server_for_bench(|url| {
+        let files = directory.0.to_string_lossy().into_owned();
+        for (package, bench) in BENCHES {
+            let places: &[&str] = match package {
+                "cs-postgres" => &[url],
+                "cs-sqlite" => &[&files],
+                _ => &[url, &files],
+            };
+            let args = [&["--"][..], places, &[size.name()]].concat();
+            cargo_bench(package, bench, &args).read_lines(|text| {
+                lines.push(Line::read(text)?);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    })?;
+    say(&report::render(&machine, &lines));
+    say(&format!("measured in {} s", begun.elapsed().as_secs()));
+    match (size, judge::missed(&lines)) {
+        (Size::Short, _) => {
+            say("nothing is judged: --short has too few rounds");
+            Ok(())
+        }
+        (Size::Full, missed) if missed.is_empty() => Ok(()),
+        (Size::Full, missed) => bail!("the record is slower than wanted:\n  {}", missed.join("\n  ")),
+    }
+}
+
+fn cargo_bench(package: &str, bench: &str, args: &[&str]) -> Tool {
+    let bench = ["bench", "--quiet", "--locked", "-p", package, "--bench", bench];
+    Tool::cargo(&[&bench, args].concat())
+}
+
+/// A directory on the disk for temporary files, which goes with this.
+struct Directory(std::path::PathBuf);
+
+impl Directory {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("cs-panel-bench-{}", std::process::id()));
+        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        remove(&self.0);
+    }
+}
+
+fn remove(path: &Path) {
+    if let Err(error) = fs::remove_dir_all(path) {
+        say(&format!("{} could not be removed: {error}", path.display()));
+    }
+}
