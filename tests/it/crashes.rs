@@ -30,7 +30,7 @@ fn check_start(border: &str) {
     assert_eq!(detail["asks"].as_array().map(Vec::len), Some(1), "{detail}");
     assert_eq!(detail["runs"].as_array().map(Vec::len), Some(1), "{detail}");
     assert_eq!(
-        detail["card"]["tries"], 0,
+        detail["runs"][0]["tries"], 0,
         "a crash of the daemon is no try: {detail}"
     );
     desk.no_process_is_left();

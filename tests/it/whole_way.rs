@@ -343,6 +343,6 @@ fn an_agent_that_stays_after_its_answer_is_closed_and_the_answer_kept() {
     desk.run_once();
     let detail = desk.card(&card);
     assert_eq!(desk.said_by(&card, "agent"), ["Done."], "{detail}");
-    assert_eq!(detail["card"]["tries"], 0, "{detail}");
+    assert_eq!(detail["runs"][0]["tries"], 0, "{detail}");
     desk.no_process_is_left();
 }

@@ -58,9 +58,11 @@ fn new_card(number: usize) -> Result<Send> {
             codebase: None,
             base: None,
             agent: AGENT.parse()?,
+            opening: cs_model::Opening::Owner,
         },
         person: "Ada".parse()?,
         body: "please".to_owned(),
+        plan: cs_record::Plan::default(),
     })
 }
 

@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a worker tells its parent what it had")]
 
 use cs_fence::{Fenced, TokenSeed};
-use cs_journal::{Action, ClaimRequest};
+use cs_journal::{ClaimRequest, Task};
 use cs_model::{IdSource, MachineId, OperationId};
 use cs_settle::{Answer, Usage};
 
@@ -18,7 +18,7 @@ pub(crate) async fn work(url: &str, machine: MachineId) {
     loop {
         let operation = OperationId::from_uuid(SystemIds.uuid_v7());
         let request = ClaimRequest {
-            action: Action::TakeTurns,
+            task: Task::Turns,
             limit: SLOTS,
             agents: vec![AGENT.to_owned()],
             seed: TokenSeed::from_bytes(SystemIds.secret()),

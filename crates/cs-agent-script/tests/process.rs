@@ -228,9 +228,9 @@ fn spawned_processes_leave_their_parent_as_asked() {
 /// takes for impossible.
 fn session(pid: &str) -> String {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process is there");
-    let (_, after_name) = stat.rsplit_once(')').expect("its name is in parentheses");
-    let session = after_name.split_ascii_whitespace().nth(3);
-    session.expect("the fourth field after the name").to_owned()
+    let (_, after_name) = stat.rsplit_once(')').expect("a name stands in parentheses");
+    let mut fields = after_name.split_ascii_whitespace();
+    fields.nth(3).expect("the session follows").to_owned()
 }
 
 #[test]

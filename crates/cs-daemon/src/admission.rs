@@ -1,12 +1,15 @@
 //! May new work start? One function, asked before each claim and before each GO, that returns its reasons.
 
-use cs_record::{Pause, PauseScope};
+use cs_model::{CodebaseId, PauseKind};
+use cs_record::{Pause, Scope};
 
 /// What admission looks at.
 #[derive(Debug, Clone, Default)]
 pub struct AdmissionFacts {
-    /// The pauses that cover this machine.
+    /// The pauses that cover this machine or its codebases. A drain closes nothing here: the take lets through what was begun.
     pub pauses: Vec<Pause>,
+    /// The codebase that is asked about; nothing asks about the machine as a whole.
+    pub codebase: Option<CodebaseId>,
     /// Free bytes in the state directory; nothing when it could not be asked.
     pub free_bytes: Option<u64>,
     /// Below this many free bytes no new work starts.
@@ -35,6 +38,11 @@ pub enum ClosedBecause {
         /// Who, and why if said.
         by: String,
     },
+    /// A person paused the codebase.
+    PausedCodebase {
+        /// Who, and why if said.
+        by: String,
+    },
     /// The disk is nearly full.
     DiskFull {
         /// What is free, in bytes.
@@ -56,6 +64,12 @@ impl std::fmt::Display for ClosedBecause {
                     "this machine is paused by {by}; `cs-panel resume --machine` ends it"
                 )
             }
+            Self::PausedCodebase { by } => {
+                write!(
+                    f,
+                    "its codebase is paused by {by}; `cs-panel resume --codebase NAME` ends it"
+                )
+            }
             Self::DiskFull {
                 free_bytes,
                 min_free_bytes,
@@ -73,7 +87,11 @@ impl std::fmt::Display for ClosedBecause {
 /// Decides whether new work may start.
 #[must_use]
 pub fn admission(facts: &AdmissionFacts) -> Admission {
-    let mut reasons: Vec<_> = facts.pauses.iter().map(paused).collect();
+    let mut reasons: Vec<_> = facts
+        .pauses
+        .iter()
+        .filter_map(|pause| closes(facts, pause))
+        .collect();
     if let Some(free_bytes) = facts.free_bytes
         && free_bytes < facts.min_free_bytes
     {
@@ -89,14 +107,22 @@ pub fn admission(facts: &AdmissionFacts) -> Admission {
     }
 }
 
-fn paused(pause: &Pause) -> ClosedBecause {
+fn closes(facts: &AdmissionFacts, pause: &Pause) -> Option<ClosedBecause> {
+    match pause.kind {
+        PauseKind::Pause => {}
+        PauseKind::Drain => return None,
+    }
     let by = match &pause.reason {
         Some(reason) => format!("{} since {} ({reason})", pause.by, pause.at),
         None => format!("{} since {}", pause.by, pause.at),
     };
     match pause.scope {
-        PauseScope::Everything => ClosedBecause::PausedEverywhere { by },
-        PauseScope::Machine(_) => ClosedBecause::PausedHere { by },
+        Scope::Everything => Some(ClosedBecause::PausedEverywhere { by }),
+        Scope::Machine(_) => Some(ClosedBecause::PausedHere { by }),
+        Scope::Codebase(codebase) if facts.codebase == Some(codebase) => {
+            Some(ClosedBecause::PausedCodebase { by })
+        }
+        Scope::Codebase(_) => None,
     }
 }
 
@@ -105,10 +131,11 @@ mod tests {
     use super::*;
     use cs_model::Time;
 
-    fn pause(scope: PauseScope) -> Pause {
+    fn pause(scope: Scope) -> Pause {
         let by = "Ada".parse().expect("a name");
         Pause {
             scope,
+            kind: PauseKind::Pause,
             reason: Some("upgrade".to_owned()),
             by,
             at: Time::from_unix_micros(0),
@@ -133,7 +160,8 @@ mod tests {
     #[test]
     fn all_reasons_are_named() {
         let facts = AdmissionFacts {
-            pauses: vec![pause(PauseScope::Everything)],
+            pauses: vec![pause(Scope::Everything)],
+            codebase: None,
             free_bytes: Some(1 << 20),
             min_free_bytes: 64 << 20,
         };
@@ -147,5 +175,31 @@ mod tests {
             text[1].contains("1 MiB") && text[1].contains("64 MiB"),
             "{text:?}"
         );
+    }
+
+    #[test]
+    fn a_paused_codebase_closes_only_itself_and_a_drain_closes_nothing() {
+        let codebase = |number| CodebaseId::from_uuid(uuid::Uuid::from_u128(number));
+        let drain = Pause {
+            kind: PauseKind::Drain,
+            ..pause(Scope::Everything)
+        };
+        let about = |codebase| AdmissionFacts {
+            pauses: vec![drain.clone(), pause(Scope::Codebase(codebase))],
+            codebase: Some(codebase),
+            ..AdmissionFacts::default()
+        };
+        let here = about(codebase(1));
+        assert!(matches!(admission(&here).clone(), Admission::Closed(reasons) if reasons.len() == 1));
+        let elsewhere = AdmissionFacts {
+            codebase: Some(codebase(2)),
+            ..here.clone()
+        };
+        assert_eq!(admission(&elsewhere), Admission::Open);
+        let whole = AdmissionFacts {
+            codebase: None,
+            ..here
+        };
+        assert_eq!(admission(&whole), Admission::Open);
     }
 }

@@ -1,7 +1,7 @@
 //! What every part of a running daemon shares.
 
 use cs_journal::Journal;
-use cs_model::{AskId, Epoch, RunId};
+use cs_model::{AskId, CodebaseId, Epoch, RunId};
 use tokio::sync::Notify;
 
 use crate::admission::{Admission, AdmissionFacts, admission};
@@ -21,8 +21,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Asks whether new work may start now.
-    pub(crate) async fn admission(&self) -> Result<Admission, RecordError> {
+    /// Asks whether new work may start now: on a codebase, or on this machine at all.
+    pub(crate) async fn admission(&self, codebase: Option<CodebaseId>) -> Result<Admission, RecordError> {
         let pauses = self.deps.record.machines.pauses(self.deps.machine.id).await?;
         let free_bytes = match rustix::fs::statvfs(self.state.root()) {
             Ok(disk) => Some(disk.f_bavail.saturating_mul(disk.f_frsize)),
@@ -34,6 +34,7 @@ impl Context {
         let min_free_bytes = self.deps.settings.min_free_bytes;
         Ok(admission(&AdmissionFacts {
             pauses,
+            codebase,
             free_bytes,
             min_free_bytes,
         }))

@@ -11,6 +11,7 @@ use cs_model::{CardId, Epoch, LandingId, RunId, Time};
 use cs_supervise::BootId;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
+use tokio::time::Instant;
 
 use crate::admission::ClosedBecause;
 use crate::attempt::{Carried, Incomplete, StopLevel, StopSwitch, Trouble, Work, carry};
@@ -23,6 +24,7 @@ use crate::report::chain;
 use crate::state::StateLock;
 
 mod claims;
+mod forget;
 mod import;
 mod pass;
 mod stops;
@@ -139,6 +141,8 @@ pub struct Daemon {
     /// Whether a card may have come to its end since the last sweep.
     sweep_due: bool,
     next_due: Option<Time>,
+    /// When all old journal rows were last forgotten.
+    forgot_at: Option<Instant>,
     closed: Vec<ClosedBecause>,
     strain: Strain,
 }
@@ -191,6 +195,7 @@ impl Daemon {
             left_alone: BTreeSet::new(),
             sweep_due: true,
             next_due: None,
+            forgot_at: None,
             closed: Vec::new(),
             strain: Strain::default(),
         })

@@ -11,7 +11,7 @@ use cs_fence::AttemptRecord;
 use cs_harness::AgentConfig;
 use cs_journal::ClaimRecord;
 use cs_model::{Clock, CodebaseId, IdSource, MachineId, Person};
-use cs_record::{CardReads, DaemonReads, LandingRecord, Machines};
+use cs_record::{CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
 use cs_settle::SettlementRecord;
 use cs_supervise::ShimProgram;
 use cs_worktree::Worktrees;
@@ -33,8 +33,10 @@ pub struct RecordPorts {
     pub reads: Arc<dyn DaemonReads>,
     /// Shows cards.
     pub cards: Arc<dyn CardReads>,
-    /// Keeps presence and pauses.
+    /// Keeps presence, pauses and limits.
     pub machines: Arc<dyn Machines>,
+    /// Forgets what nobody can need any more.
+    pub housekeeping: Arc<dyn Housekeeping>,
 }
 
 /// Who this machine is.
@@ -46,6 +48,8 @@ pub struct MachineIdentity {
     pub name: String,
     /// Whose it is.
     pub person: Person,
+    /// Whether it takes the cards of everybody; otherwise those of its person.
+    pub serves_everyone: bool,
 }
 
 /// Where operator output goes. Lines hold no secret and no text of an agent.

@@ -4,7 +4,7 @@
 
 use cs_fence::ProcessFact;
 use cs_harness::{Outcome, ProcessEnd, Seen, TaskEnd, UsageTotals};
-use cs_model::{AskId, FailureClass};
+use cs_model::{AskId, AskTo, FailureClass};
 use cs_settle::{Answer, GiveUp, NewAsk, Offer, Usage};
 use cs_supervise::{AgentExit, Closed};
 use serde::{Deserialize, Serialize};
@@ -138,6 +138,7 @@ impl AttemptOutcome {
             question: question.to_owned(),
             choices: choices.to_vec(),
             offer,
+            to: AskTo::Person,
         };
         match &self.task {
             Task::Answered { text } => Telling::Answer(Answer {
@@ -173,6 +174,7 @@ impl AttemptOutcome {
             Task::Failed { class, reason } => Telling::GiveUp(GiveUp {
                 class: *class,
                 reason: reason.clone(),
+                until: None,
                 usage,
             }),
         }

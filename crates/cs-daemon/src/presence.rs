@@ -66,6 +66,7 @@ impl Presence {
             daemon: self.daemon,
             follows: self.former.clone(),
             codebases: cx.deps.checkouts.codebases(),
+            serves_everyone: machine.serves_everyone,
         };
         cx.deps.record.machines.present(&present).await?;
         self.said_at = Some(now);

@@ -42,9 +42,12 @@ pub(crate) fn compose(
     if session.is_none() {
         parts.extend(history(brief, &news, &answered));
     }
+    parts.extend(brief.brief.clone());
     parts.extend(news.iter().map(|turn| turn.body.clone()));
     parts.extend(answered.iter().map(|ask| answer_block(ask)));
     parts.extend(open_questions(brief));
+    parts.extend(brief.questions.iter().map(child_question));
+    parts.extend(children(brief, claimed));
     parts.extend(why(&claimed.woke));
     parts.push(place_block(claimed, place));
     RunFacts {
@@ -69,8 +72,8 @@ fn is_news(turn: &Turn, claimed: &ClaimedRun) -> bool {
 fn wake(claimed: &ClaimedRun, answered: &[&Ask]) -> Wake {
     let from_a_landing = |ask: &&Ask| ask.offer.is_some() && ask.answered_by == Some(Author::System);
     match &claimed.woke {
-        Woke::Turns(_) if claimed.epoch.get() == 1 => Wake::First,
-        Woke::Turns(_) => Wake::Turn,
+        Woke::Turns(_) | Woke::Dispatched if claimed.epoch.get() == 1 => Wake::First,
+        Woke::Turns(_) | Woke::Dispatched | Woke::Question(_) | Woke::Children(_) => Wake::Turn,
         Woke::Answer(_) if answered.iter().any(from_a_landing) => Wake::Conflict,
         Woke::Answer(_) => Wake::Answer,
         Woke::Retry | Woke::Interrupted => Wake::Retry,
@@ -133,6 +136,44 @@ fn answer_block(ask: &Ask) -> String {
     }
 }
 
+/// A question of an agent that this one sent.
+fn child_question(ask: &Ask) -> String {
+    let choices = match ask.choices.as_slice() {
+        [] => String::new(),
+        choices => format!("\nIt takes one of: {}", choices.join(", ")),
+    };
+    format!(
+        "An agent that you sent (run {}) asks you: {}{choices}\nWhat you do not answer goes to a person.",
+        ask.run.short(),
+        ask.question
+    )
+}
+
+/// The agents that this one sent: what each was to do, and what it reported, if that is to be read now.
+fn children(brief: &RunBrief, claimed: &ClaimedRun) -> Option<String> {
+    let children = brief.children.as_ref().filter(|children| !children.is_empty())?;
+    let lines = children.iter().map(|child| {
+        let (run, state) = (child.run.id.short(), child.run.state);
+        let task = child.brief.lines().next().unwrap_or_default();
+        if child.run.given != Some(claimed.epoch) {
+            return format!("- run {run} ({state}): {task}");
+        }
+        let report = match (&child.report, &child.run.failed_because) {
+            (Some(report), _) => report.as_str(),
+            (None, Some(reason)) => reason.as_str(),
+            (None, None) => "it reported nothing",
+        };
+        format!(
+            "- run {run} ({state}) was sent to: {}\n  It reports: {report}",
+            child.brief
+        )
+    });
+    Some(format!(
+        "The agents that you have sent:\n{}",
+        lines.collect::<Vec<_>>().join("\n")
+    ))
+}
+
 fn open_questions(brief: &RunBrief) -> Option<String> {
     let open: Vec<_> = brief
         .asks
@@ -150,7 +191,7 @@ fn open_questions(brief: &RunBrief) -> Option<String> {
 
 fn why(woke: &Woke) -> Option<String> {
     match woke {
-        Woke::Turns(_) | Woke::Answer(_) => None,
+        Woke::Turns(_) | Woke::Answer(_) | Woke::Dispatched | Woke::Question(_) | Woke::Children(_) => None,
         Woke::Retry => Some(
             "Your last attempt at this failed. Look at what it left in the working directory before you go on."
                 .to_owned(),

@@ -19,8 +19,16 @@ pub enum Action {
     TakeRearms,
     /// Runs that failed or were cut short and may go on.
     TakeResumes,
+    /// Work that a person wants tried on a route that is parked.
+    TakeRecovery,
     /// Accepted landings of cards whose tree this machine has.
     TakeLandings,
+    /// One run that failed or was cut short.
+    Resume,
+    /// One owner that has turns, an answer, or children to read back.
+    ActivateOwner,
+    /// A child of a run that works.
+    Dispatch,
 }
 
 impl Action {
@@ -29,7 +37,11 @@ impl Action {
         Self::TakeTurns,
         Self::TakeRearms,
         Self::TakeResumes,
+        Self::TakeRecovery,
         Self::TakeLandings,
+        Self::Resume,
+        Self::ActivateOwner,
+        Self::Dispatch,
     ];
 
     /// Returns the text under which a record stores the action.
@@ -39,7 +51,11 @@ impl Action {
             Self::TakeTurns => "take_turns",
             Self::TakeRearms => "take_rearms",
             Self::TakeResumes => "take_resumes",
+            Self::TakeRecovery => "take_recovery",
             Self::TakeLandings => "take_landings",
+            Self::Resume => "resume",
+            Self::ActivateOwner => "activate_owner",
+            Self::Dispatch => "dispatch",
         }
     }
 }
@@ -50,11 +66,76 @@ impl fmt::Display for Action {
     }
 }
 
+/// One run, as its machine last saw it: a claim of it takes nothing when it has gone on since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The run.
+    pub run: RunId,
+    /// The epoch of its last attempt.
+    pub after: Epoch,
+}
+
+/// A child that a run wants at work: an owner for a launcher, a worker for an owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Child {
+    /// The attempt that sends it.
+    pub parent: Attempt,
+    /// The codebase of an owner; a worker has that of its card.
+    pub codebase: Option<CodebaseId>,
+    /// The model, as its harness names it.
+    pub model: Option<String>,
+    /// The effort, as its harness names it.
+    pub effort: Option<String>,
+    /// What it is sent to do: 1 byte to 1 MiB. It is not kept in the ledger: a claim whose answer was lost is confirmed or
+    /// cancelled, never sent again.
+    #[serde(skip)]
+    pub brief: String,
+}
+
+/// Which work a claim takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// Cards with waiting turns.
+    Turns,
+    /// Runs that asked and have what they waited for.
+    Rearms,
+    /// Runs that failed or were cut short and may go on.
+    Resumes,
+    /// Whatever is ready on cards that a person wants tried although their route is parked, and nothing else.
+    Recovery,
+    /// Accepted landings.
+    Landings,
+    /// This run, which failed or was cut short: a retry by the daemon that saw it end, or by one that found it.
+    Resume(Target),
+    /// This owner, whatever it is ready for.
+    Activate(Target),
+    /// This child.
+    Child(Child),
+}
+
+impl Task {
+    /// Returns the kind of claim.
+    #[must_use]
+    pub const fn action(&self) -> Action {
+        match self {
+            Self::Turns => Action::TakeTurns,
+            Self::Rearms => Action::TakeRearms,
+            Self::Resumes => Action::TakeResumes,
+            Self::Recovery => Action::TakeRecovery,
+            Self::Landings => Action::TakeLandings,
+            Self::Resume(_) => Action::Resume,
+            Self::Activate(_) => Action::ActivateOwner,
+            Self::Child(_) => Action::Dispatch,
+        }
+    }
+}
+
 /// What a machine asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimRequest {
-    /// Which kind of work.
-    pub action: Action,
+    /// Which work.
+    pub task: Task,
     /// How many pieces at most: the machine's free slots. Nothing is claimed in order to wait.
     pub limit: u32,
     /// The routes that this machine can drive, by name. Landings do not look at them.
@@ -66,9 +147,9 @@ pub struct ClaimRequest {
 impl ClaimRequest {
     /// Asks for one piece of work that this agent can do.
     #[must_use]
-    pub fn one(action: Action, agent: impl Into<String>, seed: TokenSeed) -> Self {
+    pub fn one(task: Task, agent: impl Into<String>, seed: TokenSeed) -> Self {
         Self {
-            action,
+            task,
             limit: 1,
             agents: vec![agent.into()],
             seed,
@@ -88,6 +169,12 @@ pub enum Woke {
     Retry,
     /// Its last attempt was cut short through no fault of its own.
     Interrupted,
+    /// A run sent it.
+    Dispatched,
+    /// A question of one of its children, to settle.
+    Question(AskId),
+    /// All its children have ended, and these are to be read back.
+    Children(Vec<RunId>),
 }
 
 /// A run that a claim took: ids, kinds, epoch and times, no bodies. What it is to say is read after the claim.
@@ -111,6 +198,9 @@ pub struct ClaimedRun {
     pub agent: String,
     /// The codebase it works on.
     pub codebase: Option<CodebaseId>,
+    /// Whether the attempt begins a new conversation of the agent program, and forgets a former one.
+    #[serde(default)]
+    pub fresh: bool,
 }
 
 impl ClaimedRun {
@@ -157,6 +247,42 @@ pub struct Receipt {
     pub runs: Vec<ClaimedRun>,
     /// The landings that were taken.
     pub landings: Vec<ClaimedLanding>,
+    /// Why a child was not sent. Then nothing was taken and nothing is kept.
+    #[serde(skip)]
+    pub refused: Option<DispatchRefusal>,
+}
+
+/// Why a run cannot send a child. Nothing was written, and nothing of it runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchRefusal {
+    /// The attempt that sends is not current, or its run does not run any more.
+    #[error("the run that sends it is over: no agent was started, end your work")]
+    ParentOver,
+    /// A worker sends nobody.
+    #[error("a worker cannot send an agent: no agent was started, do the work yourself or ask")]
+    TooDeep,
+    /// The conversation has its owner.
+    #[error("the conversation has its owner already: no agent was started, end your turn, it carries on")]
+    HasOwner,
+    /// The machine may not have that codebase.
+    #[error("this machine has no checkout of that codebase: no agent was started, name another or ask")]
+    NoCodebase,
+    /// New work is closed.
+    #[error("new work is paused: no agent was started, end your turn with your question or go on yourself")]
+    Paused,
+    /// Every slot that a limit leaves is taken.
+    #[error(
+        "every free place is taken: no agent was started, wait for one of yours to end or go on yourself"
+    )]
+    NoSlot,
+    /// The brief is empty or too long.
+    #[error("a brief has 1 byte to {limit_bytes} bytes, this one has {bytes}: no agent was started")]
+    BadBrief {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        limit_bytes: usize,
+    },
 }
 
 impl Receipt {

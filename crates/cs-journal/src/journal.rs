@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::ledger::{Ledger, Opening};
 use crate::owner::{Claimed, Recovered};
 use crate::window::Window;
-use crate::{Action, ClaimRecord, ClaimRequest, ClaimedRun, Receipt, Reconciled};
+use crate::{Action, ClaimRecord, ClaimRequest, ClaimedRun, Receipt, Reconciled, Task};
 
 mod shared;
 
@@ -36,8 +36,8 @@ pub struct Deps {
 /// What a machine wants to take now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
-    /// Which kind of work.
-    pub action: Action,
+    /// Which work.
+    pub task: Task,
     /// How many pieces at most: the machine's free slots.
     pub limit: u32,
     /// The routes that this machine can drive, by name. Landings do not look at them.
@@ -84,20 +84,21 @@ impl Journal {
         let deps = &self.shared.deps;
         let operation = OperationId::from_uuid(deps.ids.uuid_v7());
         let request = ClaimRequest {
-            action: want.action,
+            task: want.task.clone(),
             limit: want.limit,
             agents: want.agents.clone(),
             seed: TokenSeed::from_bytes(deps.ids.secret()),
         };
+        let action = want.task.action();
         let flight = self.shared.begin(operation, &request)?;
         let answer = deps.record.claim(deps.machine, operation, &request).await;
-        let answer = answer.map_err(|source| flight.unanswered(request.action, source))?;
-        let (runs, landings) = match self.confirm(&flight, request.action).await? {
+        let answer = answer.map_err(|source| flight.unanswered(action, source))?;
+        let (runs, landings) = match self.confirm(&flight, action).await? {
             Some(receipt) => flight.record(&receipt)?,
             None if answer.is_empty() => flight.cancel()?,
             None => return Err(JournalError::Contradicted { operation }),
         };
-        Ok(Window::new(operation, request.action, runs, landings))
+        Ok(Window::new(operation, action, runs, landings, answer.refused))
     }
 
     /// Confirms or fences every operation whose result is unknown, oldest first, and returns how many it cleared up. What
@@ -283,7 +284,13 @@ fn fault(action: Action, receipt: &Receipt) -> Option<&'static str> {
     let runs: BTreeSet<RunId> = receipt.runs.iter().map(|row| row.run).collect();
     let landings: BTreeSet<_> = receipt.landings.iter().map(|row| row.landing).collect();
     let expected = match action {
-        Action::TakeTurns | Action::TakeRearms | Action::TakeResumes => receipt.landings.is_empty(),
+        Action::TakeTurns
+        | Action::TakeRearms
+        | Action::TakeResumes
+        | Action::TakeRecovery
+        | Action::Resume
+        | Action::ActivateOwner
+        | Action::Dispatch => receipt.landings.is_empty(),
         Action::TakeLandings => receipt.runs.is_empty(),
     };
     let mut epochs = receipt

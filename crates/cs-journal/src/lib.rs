@@ -47,7 +47,8 @@ mod state;
 mod window;
 
 pub use claim::{
-    Action, ClaimError, ClaimRecord, ClaimRequest, ClaimedLanding, ClaimedRun, Receipt, Reconciled, Woke,
+    Action, Child, ClaimError, ClaimRecord, ClaimRequest, ClaimedLanding, ClaimedRun, DispatchRefusal,
+    Receipt, Reconciled, Target, Task, Woke,
 };
 pub use error::{IllegalTransition, JournalError, LedgerError, NotDurable};
 pub use journal::{Deps, Journal, Want};

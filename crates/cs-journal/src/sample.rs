@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use crate::event::{Event, LandingEvent, RunEvent};
-use crate::{Action, ClaimRequest, ClaimedLanding, ClaimedRun, Receipt, Woke};
+use crate::{ClaimRequest, ClaimedLanding, ClaimedRun, Receipt, Task, Woke};
 
 pub(crate) fn operation(number: u128) -> OperationId {
     OperationId::from_uuid(Uuid::from_u128(number))
@@ -24,9 +24,9 @@ pub(crate) fn seed() -> TokenSeed {
     TokenSeed::from_bytes([7; 32])
 }
 
-pub(crate) fn request(action: Action) -> ClaimRequest {
+pub(crate) fn request(task: Task) -> ClaimRequest {
     ClaimRequest {
-        action,
+        task,
         limit: 3,
         agents: vec!["scripted".to_owned()],
         seed: seed(),
@@ -44,6 +44,7 @@ pub(crate) fn row(run: u128, epoch: u32) -> ClaimedRun {
         woke: Woke::Retry,
         agent: "scripted".to_owned(),
         codebase: None,
+        fresh: false,
     }
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn landing_row(landing: u128, epoch: u32) -> ClaimedLanding {
 pub(crate) fn begun(number: u128) -> Event {
     Event::ClaimBegun {
         operation: operation(number),
-        request: request(Action::TakeTurns),
+        request: request(Task::Turns),
     }
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn recorded(number: u128, runs: Vec<ClaimedRun>) -> Event {
         operation: operation(number),
         receipt: Receipt {
             runs,
-            landings: Vec::new(),
+            ..Receipt::default()
         },
     }
 }
@@ -132,9 +133,10 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
                 .into_iter()
                 .map(|(id, epoch)| landing_row(id, epoch))
                 .collect(),
+            refused: None,
         });
     prop_oneof![
-        2 => op().prop_map(|operation| Event::ClaimBegun { operation, request: request(Action::TakeTurns) }),
+        2 => op().prop_map(|operation| Event::ClaimBegun { operation, request: request(Task::Turns) }),
         3 => (op(), receipt).prop_map(|(operation, receipt)| Event::ClaimRecorded { operation, receipt }),
         1 => op().prop_map(|operation| Event::ClaimCancelled { operation }),
         1 => (1_u128..4, 1_u32..3).prop_map(|(id, epoch)| {

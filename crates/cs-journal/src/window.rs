@@ -2,8 +2,8 @@
 
 use cs_model::{LandingId, OperationId, RunId};
 
-use crate::Action;
 use crate::owner::{Claimed, LandingClaimed};
+use crate::{Action, DispatchRefusal};
 
 /// The confirmed result of one claim.
 ///
@@ -16,21 +16,30 @@ pub struct Window {
     action: Action,
     runs: Vec<Claimed>,
     landings: Vec<LandingClaimed>,
+    refused: Option<DispatchRefusal>,
 }
 
 impl Window {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         operation: OperationId,
         action: Action,
         runs: Vec<Claimed>,
         landings: Vec<LandingClaimed>,
+        refused: Option<DispatchRefusal>,
     ) -> Self {
         Self {
             operation,
             action,
             runs,
             landings,
+            refused,
         }
+    }
+
+    /// Says why a child was not sent, when it was not.
+    #[must_use]
+    pub const fn refused(&self) -> Option<&DispatchRefusal> {
+        self.refused.as_ref()
     }
 
     /// Returns the operation.

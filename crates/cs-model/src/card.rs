@@ -63,3 +63,96 @@ pub enum AskState {
 text_enum!(AskState, "ask state", {
     Open => "open", Accepted => "accepted", Answered => "answered", Withdrawn => "withdrawn",
 });
+
+/// Whom a question goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum AskTo {
+    /// A person.
+    #[default]
+    Person,
+    /// The run that sent the asking one; when that one does not settle it, it goes to a person.
+    Parent,
+}
+
+text_enum!(AskTo, "addressee of a question", { Person => "person", Parent => "parent" });
+
+/// How new work on a card begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Opening {
+    /// Its turns start its owner directly.
+    #[default]
+    Owner,
+    /// Its turns start a launcher, which chooses the owner, until there is one.
+    Launcher,
+}
+
+text_enum!(Opening, "opening of a card", { Owner => "owner", Launcher => "launcher" });
+
+/// Which of two ready cards is taken first: the one with the larger number. -100 to 100, 0 unless somebody says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Priority(i16);
+
+impl Priority {
+    /// How far from 0 a priority may be.
+    pub const MOST: i16 = 100;
+
+    /// Wraps a number; nothing when it is outside of -100 to 100.
+    #[must_use]
+    pub const fn new(number: i16) -> Option<Self> {
+        if number >= -Self::MOST && number <= Self::MOST {
+            Some(Self(number))
+        } else {
+            None
+        }
+    }
+
+    /// Returns the number.
+    #[must_use]
+    pub const fn get(self) -> i16 {
+        self.0
+    }
+}
+
+impl std::fmt::Display for Priority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::str::FromStr for Priority {
+    type Err = crate::names::InvalidName;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.trim().parse().ok().and_then(Self::new);
+        number.ok_or_else(|| crate::names::InvalidName {
+            what: "a priority",
+            text: text.chars().take(80).collect(),
+            expected: "a whole number from -100 to 100; the larger one goes first",
+        })
+    }
+}
+
+/// What a closed gate lets through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum PauseKind {
+    /// Nothing starts; what runs goes on.
+    #[default]
+    Pause,
+    /// Cards that no machine has begun do not start; what was begun is carried to its end, with every later start that it takes.
+    Drain,
+}
+
+text_enum!(PauseKind, "kind of pause", { Pause => "pause", Drain => "drain" });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_stays_within_its_bounds() {
+        assert_eq!("-100".parse().map(Priority::get), Ok(-100));
+        assert_eq!(" 7 ".parse().map(Priority::get), Ok(7));
+        for text in ["101", "-101", "", "high", "1.5", "99999999999"] {
+            assert!(text.parse::<Priority>().is_err(), "{text}");
+        }
+    }
+}

@@ -14,7 +14,7 @@ mod run;
 mod text;
 mod time;
 
-pub use card::{AskState, Author, CardState, TurnState};
+pub use card::{AskState, AskTo, Author, CardState, Opening, PauseKind, Priority, TurnState};
 pub use ids::{AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, ParseIdError, RunId, TurnId};
 pub use landing::LandingState;
 pub use names::{AgentName, InvalidName, Person};

@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::app::App;
 use crate::commands::{
-    self, agent, answer, cards, codebase, demo, diff, land, pause, run, send, show, stop, tail,
+    self, agent, answer, card, cards, codebase, demo, diff, gc, land, limit, pause, run, send, show, stop,
+    tail,
 };
 use crate::env::Env;
 use crate::failure::Failure;
@@ -73,10 +74,20 @@ pub(crate) enum Command {
     Land(land::LandArgs),
     /// Stop a card and prove that nothing of it runs any more.
     Stop(stop::StopArgs),
-    /// Start no new work, on this machine or everywhere.
+    /// Try a card again: one that failed or was stopped, or that waits for a retry or a parked agent.
+    Retry(card::CardArgs),
+    /// Close a card for good.
+    Close(card::CardArgs),
+    /// Give the work of a card to another agent, or free for another machine.
+    HandBack(card::HandBackArgs),
+    /// Start no new work, on this machine, on a codebase or everywhere.
     Pause(pause::PauseArgs),
     /// End a pause.
     Resume(pause::ResumeArgs),
+    /// Limit how many runs are live at once on this machine or on a codebase.
+    Limit(limit::LimitArgs),
+    /// Forget what nobody can need any more.
+    Gc(gc::GcArgs),
     /// Bring a record on a Postgres server to the version of this program, or make it.
     Migrate,
     /// Configure agents: the programs that do the work.

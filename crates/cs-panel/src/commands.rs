@@ -3,11 +3,14 @@
 pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod asks;
+pub(crate) mod card;
 pub(crate) mod cards;
 pub(crate) mod codebase;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod gc;
 pub(crate) mod land;
+pub(crate) mod limit;
 pub(crate) mod migrate;
 pub(crate) mod pause;
 pub(crate) mod run;
@@ -33,10 +36,15 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Answer(args) => answer::answer(app, args).await,
         Command::Land(args) => land::land(app, &args).await,
         Command::Stop(args) => stop::stop(app, &args).await,
+        Command::Retry(args) => card::retry(app, &args).await,
+        Command::Close(args) => card::close(app, &args).await,
+        Command::HandBack(args) => card::hand_back(app, &args).await,
+        Command::Limit(args) => limit::limit(app, &args).await,
+        Command::Gc(args) => gc::gc(app, &args).await,
         Command::Pause(args) => pause::pause(app, &args).await,
         Command::Resume(args) => pause::resume(app, &args).await,
         Command::Migrate => migrate::migrate(app).await,
-        Command::Agent(command) => agent::agent(app, command),
+        Command::Agent(command) => agent::agent(app, command).await,
         Command::Codebase(command) => codebase::codebase(app, command).await,
         Command::Demo(args) => demo::demo(app, &args).await,
         Command::AgentScript { .. } => Err(Failure::plain(

@@ -33,6 +33,8 @@ pub(crate) struct Config {
     pub(crate) default_agent: Option<AgentName>,
     /// How many agents may run at once on this machine.
     pub(crate) slots: u32,
+    /// Whose cards this machine takes.
+    pub(crate) serve: Serve,
     /// Variables of the environment that agents get beside the usual ones, such as keys of providers.
     pub(crate) pass_env: Vec<String>,
     /// The agents, by name.
@@ -46,6 +48,8 @@ struct File {
     default_agent: Option<Text<AgentName>>,
     slots: Option<Slots>,
     #[serde(default)]
+    serve: Serve,
+    #[serde(default)]
     pass_env: Vec<String>,
     #[serde(default)]
     agents: BTreeMap<Text<AgentName>, Agent>,
@@ -56,6 +60,17 @@ struct File {
 struct Agent {
     command: Argv,
     mode: Option<Text<CommandMode>>,
+}
+
+/// Whose cards this machine takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Serve {
+    /// Those of its person; all of a record that is a file of this machine.
+    #[default]
+    Own,
+    /// Those of everybody.
+    Everyone,
 }
 
 /// A value that is written as text and checked where it stands, so that an error points at it.
@@ -149,6 +164,7 @@ impl Config {
             default_agent: file.default_agent.map(|Text(name)| name),
             slots: file.slots.map_or(DEFAULT_SLOTS, |Slots(slots)| slots),
             pass_env: file.pass_env,
+            serve: file.serve,
             agents: agents.collect::<Result<_, Failure>>()?,
             path,
         })

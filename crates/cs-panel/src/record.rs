@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cs_daemon::RecordPorts;
 use cs_postgres::{OpenError, PostgresStore, Settings};
-use cs_record::{CardReads, Codebases, Machines, PeopleActs, Record, RowStore};
+use cs_record::{CardReads, Codebases, Housekeeping, Machines, PeopleActs, Record, RowStore};
 use cs_sqlite::SqliteStore;
 
 use crate::env::Env;
@@ -22,8 +22,10 @@ pub(crate) struct Ports {
     pub(crate) reads: Arc<dyn CardReads>,
     /// The codebases.
     pub(crate) codebases: Arc<dyn Codebases>,
-    /// Machines and pauses.
+    /// Machines, pauses and limits.
     pub(crate) machines: Arc<dyn Machines>,
+    /// What the record forgets.
+    pub(crate) housekeeping: Arc<dyn Housekeeping>,
     /// What a daemon needs.
     pub(crate) daemon: RecordPorts,
 }
@@ -120,7 +122,9 @@ impl Ports {
                 reads: record.clone(),
                 cards: record.clone(),
                 machines: record.clone(),
+                housekeeping: record.clone(),
             },
+            housekeeping: record.clone(),
         }
     }
 }

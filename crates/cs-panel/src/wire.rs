@@ -4,9 +4,9 @@
 use cs_harness::AgentConfig;
 use cs_model::{
     AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, LandingId, LandingState, MachineId,
-    RunId, Time, TurnId,
+    OperationId, PauseKind, RunId, Time, TurnId,
 };
-use cs_record::{Ask, Card, CardSummary, Landing, Pause, PauseScope, Run, Turn};
+use cs_record::{Ask, Card, CardSummary, Landing, LiveLimit, OldOperation, Park, Pause, Run, Scope, Turn};
 use serde::Serialize;
 
 /// An agent of this machine.
@@ -16,6 +16,28 @@ pub(crate) struct AgentWire {
     pub(crate) command: Vec<String>,
     pub(crate) mode: String,
     pub(crate) default: bool,
+    /// Why it takes no work on this machine for now; null when it does.
+    pub(crate) parked: Option<ParkWire>,
+}
+
+/// Why an agent takes no work on a machine for now.
+#[derive(Debug, Serialize)]
+pub(crate) struct ParkWire {
+    pub(crate) class: &'static str,
+    pub(crate) reason: String,
+    pub(crate) since: Time,
+    /// Until when; null until a person or a success says that it is mended.
+    pub(crate) until: Option<Time>,
+}
+
+impl ParkWire {
+    /// Says it in a few words.
+    pub(crate) fn words(&self) -> String {
+        match self.until {
+            Some(until) => format!("parked until {} ({})", until.to_the_second(), self.class),
+            None => format!("parked ({})", self.class),
+        }
+    }
 }
 
 impl AgentWire {
@@ -26,7 +48,19 @@ impl AgentWire {
             command: agent.argv().to_vec(),
             mode: agent.mode().to_string(),
             default: default == Some(name),
+            parked: None,
         }
+    }
+
+    /// Says that it takes no work for now.
+    pub(crate) fn parked(mut self, park: Option<&Park>) -> Self {
+        self.parked = park.map(|park| ParkWire {
+            class: park.class.as_str(),
+            reason: park.reason.clone(),
+            since: park.since,
+            until: park.until,
+        });
+        self
     }
 }
 
@@ -61,8 +95,8 @@ pub(crate) struct CardWire {
     pub(crate) agent: String,
     pub(crate) ready_for: &'static str,
     pub(crate) ready_from: Time,
-    pub(crate) tries: u32,
-    pub(crate) starts: u32,
+    pub(crate) priority: i16,
+    pub(crate) not_before: Option<Time>,
     pub(crate) usage: UsageWire,
     pub(crate) created_at: Time,
     pub(crate) updated_at: Time,
@@ -96,8 +130,8 @@ impl CardWire {
             agent: card.agent.to_string(),
             ready_for: card.ready.what.as_str(),
             ready_from: card.ready.from,
-            tries: card.tries,
-            starts: card.starts,
+            priority: card.priority.get(),
+            not_before: card.not_before,
             usage,
             created_at: card.created_at,
             updated_at: card.updated_at,
@@ -151,6 +185,9 @@ pub(crate) struct RunWire {
     pub(crate) again_at: Option<Time>,
     pub(crate) failure: Option<&'static str>,
     pub(crate) failed_because: Option<String>,
+    pub(crate) tries: u32,
+    pub(crate) starts: u32,
+    pub(crate) parent: Option<RunId>,
 }
 
 impl From<&Run> for RunWire {
@@ -167,6 +204,9 @@ impl From<&Run> for RunWire {
             again_at: run.again_at,
             failure: run.failure.map(cs_model::FailureClass::as_str),
             failed_because: run.failed_because.clone(),
+            tries: run.tries,
+            starts: run.starts,
+            parent: run.parent,
         }
     }
 }
@@ -287,8 +327,11 @@ impl From<&Landing> for LandingWire {
 /// A pause.
 #[derive(Debug, Serialize)]
 pub(crate) struct PauseWire {
-    /// The machine that it covers; null when it covers everything.
+    /// The machine that it covers; null when it covers a codebase or everything.
     pub(crate) machine: Option<MachineId>,
+    /// The codebase that it covers; null when it covers a machine or everything.
+    pub(crate) codebase: Option<CodebaseId>,
+    pub(crate) kind: PauseKind,
     pub(crate) reason: Option<String>,
     pub(crate) by: String,
     pub(crate) at: Time,
@@ -296,15 +339,66 @@ pub(crate) struct PauseWire {
 
 impl From<&Pause> for PauseWire {
     fn from(pause: &Pause) -> Self {
-        let machine = match pause.scope {
-            PauseScope::Everything => None,
-            PauseScope::Machine(machine) => Some(machine),
-        };
+        let (machine, codebase) = parts(pause.scope);
         Self {
             machine,
+            codebase,
+            kind: pause.kind,
             reason: pause.reason.clone(),
             by: pause.by.to_string(),
             at: pause.at,
+        }
+    }
+}
+
+/// What a scope covers: a machine, a codebase, or neither, which is everything.
+const fn parts(scope: Scope) -> (Option<MachineId>, Option<CodebaseId>) {
+    match scope {
+        Scope::Everything => (None, None),
+        Scope::Machine(machine) => (Some(machine), None),
+        Scope::Codebase(codebase) => (None, Some(codebase)),
+    }
+}
+
+/// A limit of live runs.
+#[derive(Debug, Serialize)]
+pub(crate) struct LimitWire {
+    pub(crate) machine: Option<MachineId>,
+    pub(crate) codebase: Option<CodebaseId>,
+    pub(crate) most: u32,
+    pub(crate) by: String,
+    pub(crate) at: Time,
+}
+
+impl From<&LiveLimit> for LimitWire {
+    fn from(limit: &LiveLimit) -> Self {
+        let (machine, codebase) = parts(limit.scope);
+        Self {
+            machine,
+            codebase,
+            most: limit.most,
+            by: limit.by.to_string(),
+            at: limit.at,
+        }
+    }
+}
+
+/// A journal row that nobody can need any more.
+#[derive(Debug, Serialize)]
+pub(crate) struct OldOperationWire {
+    pub(crate) operation: OperationId,
+    pub(crate) machine: MachineId,
+    pub(crate) kind: String,
+    pub(crate) at: Time,
+}
+
+impl From<&OldOperation> for OldOperationWire {
+    fn from(old: &OldOperation) -> Self {
+        Self {
+            operation: old.operation,
+            machine: old.machine,
+            kind: old.kind.clone(),
+            at: old.at,
         }
     }
 }

@@ -9,7 +9,7 @@ use cs_supervise::ShimProgram;
 use cs_worktree::Worktrees;
 
 use crate::app::{App, Desk};
-use crate::config::Config;
+use crate::config::{Config, Serve};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::os::{self, SystemClock, SystemIds};
@@ -77,6 +77,7 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         id: desk.machine,
         name: os::host_name(),
         person: app.person(&desk.state).await?,
+        serves_everyone: config.serve == Serve::Everyone || matches!(desk.record, Place::File(_)),
     };
     Ok(Deps {
         record: desk.ports.daemon.clone(),

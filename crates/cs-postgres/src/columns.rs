@@ -1,11 +1,12 @@
 //! The parameters of `write_rows.sql`, in its order: one array a column.
 
-use cs_record::StoreError;
+use cs_record::{Dependency, Route, StoreError};
 use sqlx::postgres::{PgArguments, PgHasArrayType};
 use sqlx::{Arguments, Encode, Postgres, Type};
 
 use crate::row_cards::{AskRow, CardRow, MarkRow, TurnRow};
-use crate::row_runs::{LandingRow, RunRow};
+use crate::row_limits::ParkRow;
+use crate::row_runs::{LandingRow, RunRow, TextRow};
 use crate::write::Changed;
 
 /// Parameters that are being put together, and the first error among them.
@@ -52,11 +53,14 @@ pub(crate) fn new_cards(columns: &mut Columns, rows: &[CardRow]) {
         .add(rows, |row| row.agent.as_str())
         .add(rows, |row| row.owner_id)
         .add(rows, |row| row.machine_id)
+        .add(rows, |row| row.opening.as_str())
+        .add(rows, |row| row.priority)
+        .add(rows, |row| row.not_before)
+        .add(rows, |row| row.recovery)
+        .add(rows, |row| row.done)
         .add(rows, |row| row.last_seq)
         .add(rows, |row| row.ready_for.as_str())
         .add(rows, |row| row.ready_from)
-        .add(rows, |row| row.tries)
-        .add(rows, |row| row.starts)
         .add(rows, |row| row.usage_turns)
         .add(rows, |row| row.usage_input_tokens)
         .add(rows, |row| row.usage_output_tokens)
@@ -72,14 +76,18 @@ pub(crate) fn changed_cards(columns: &mut Columns, rows: &[Changed<CardRow>]) {
         .add(rows, |row| row.was.version)
         .add(rows, |row| row.now.state.as_str())
         .add(rows, |row| row.now.reason.as_deref())
+        .add(rows, |row| row.now.codebase_id)
         .add(rows, |row| row.now.agent.as_str())
         .add(rows, |row| row.now.owner_id)
         .add(rows, |row| row.now.machine_id)
+        .add(rows, |row| row.now.opening.as_str())
+        .add(rows, |row| row.now.priority)
+        .add(rows, |row| row.now.not_before)
+        .add(rows, |row| row.now.recovery)
+        .add(rows, |row| row.now.done)
         .add(rows, |row| row.now.last_seq)
         .add(rows, |row| row.now.ready_for.as_str())
         .add(rows, |row| row.now.ready_from)
-        .add(rows, |row| row.now.tries)
-        .add(rows, |row| row.now.starts)
         .add(rows, |row| row.now.usage_turns)
         .add(rows, |row| row.now.usage_input_tokens)
         .add(rows, |row| row.now.usage_output_tokens)
@@ -93,6 +101,10 @@ pub(crate) fn new_runs(columns: &mut Columns, rows: &[RunRow]) {
         .add(rows, |row| row.id)
         .add(rows, |row| row.card_id)
         .add(rows, |row| row.kind.as_str())
+        .add(rows, |row| row.parent_id)
+        .add(rows, |row| row.codebase_id)
+        .add(rows, |row| row.model.as_deref())
+        .add(rows, |row| row.effort.as_deref())
         .add(rows, |row| row.state.as_str())
         .add(rows, |row| row.epoch)
         .add(rows, |row| row.token.as_str())
@@ -107,7 +119,14 @@ pub(crate) fn new_runs(columns: &mut Columns, rows: &[RunRow]) {
         .add(rows, |row| row.again_at)
         .add(rows, |row| row.failure.as_deref())
         .add(rows, |row| row.failed_because.as_deref())
-        .add(rows, |row| row.failures_in_row);
+        .add(rows, |row| row.failures_in_row)
+        .add(rows, |row| row.tries)
+        .add(rows, |row| row.starts)
+        .add(rows, |row| row.settled)
+        .add(rows, |row| row.given)
+        .add(rows, |row| row.read_back)
+        .add(rows, |row| row.handed_back_at)
+        .add(rows, |row| row.fresh);
 }
 
 pub(crate) fn changed_runs(columns: &mut Columns, rows: &[Changed<RunRow>]) {
@@ -129,7 +148,14 @@ pub(crate) fn changed_runs(columns: &mut Columns, rows: &[Changed<RunRow>]) {
         .add(rows, |row| row.now.again_at)
         .add(rows, |row| row.now.failure.as_deref())
         .add(rows, |row| row.now.failed_because.as_deref())
-        .add(rows, |row| row.now.failures_in_row);
+        .add(rows, |row| row.now.failures_in_row)
+        .add(rows, |row| row.now.tries)
+        .add(rows, |row| row.now.starts)
+        .add(rows, |row| row.now.settled)
+        .add(rows, |row| row.now.given)
+        .add(rows, |row| row.now.read_back)
+        .add(rows, |row| row.now.handed_back_at)
+        .add(rows, |row| row.now.fresh);
 }
 
 pub(crate) fn new_turns(columns: &mut Columns, rows: &[TurnRow]) {
@@ -163,6 +189,7 @@ pub(crate) fn new_asks(columns: &mut Columns, rows: &[AskRow]) {
         .add(rows, |row| row.choices.as_str())
         .add(rows, |row| row.offer)
         .add(rows, |row| row.offer_message.as_deref())
+        .add(rows, |row| row.addressee.as_str())
         .add(rows, |row| row.state.as_str())
         .add(rows, |row| row.answer.as_deref())
         .add(rows, |row| row.answered_by_kind.as_deref())
@@ -177,8 +204,10 @@ pub(crate) fn new_asks(columns: &mut Columns, rows: &[AskRow]) {
 pub(crate) fn changed_asks(columns: &mut Columns, rows: &[Changed<AskRow>]) {
     columns
         .add(rows, |row| row.now.id)
+        .add(rows, |row| row.was.addressee.as_str())
         .add(rows, |row| row.was.state.as_str())
         .add(rows, |row| row.was.delivered)
+        .add(rows, |row| row.now.addressee.as_str())
         .add(rows, |row| row.now.state.as_str())
         .add(rows, |row| row.now.answer.as_deref())
         .add(rows, |row| row.now.answered_by_kind.as_deref())
@@ -218,4 +247,33 @@ pub(crate) fn changed_landings(columns: &mut Columns, rows: &[Changed<LandingRow
         .add(rows, |row| row.now.commit_id.as_deref())
         .add(rows, |row| row.now.result.as_deref())
         .add(rows, |row| row.now.ended_at);
+}
+
+pub(crate) fn new_texts(columns: &mut Columns, rows: &[TextRow]) {
+    columns
+        .add(rows, |row| row.run_id)
+        .add(rows, |row| row.epoch)
+        .add(rows, |row| row.body.as_str());
+}
+
+pub(crate) fn new_dependencies(columns: &mut Columns, rows: &[Dependency]) {
+    columns
+        .add(rows, |row| row.card.as_uuid())
+        .add(rows, |row| row.after.as_uuid());
+}
+
+pub(crate) fn parks(columns: &mut Columns, rows: &[ParkRow]) {
+    columns
+        .add(rows, |row| row.machine_id)
+        .add(rows, |row| row.agent.as_str())
+        .add(rows, |row| row.class.as_str())
+        .add(rows, |row| row.reason.as_str())
+        .add(rows, |row| row.since)
+        .add(rows, |row| row.until);
+}
+
+pub(crate) fn unparks(columns: &mut Columns, rows: &[Route]) {
+    columns
+        .add(rows, |row| row.machine.as_uuid())
+        .add(rows, |row| row.agent.as_str());
 }

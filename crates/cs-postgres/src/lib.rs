@@ -14,6 +14,7 @@
 
 mod columns;
 mod error;
+mod limits;
 mod listen;
 mod load;
 mod lock;
@@ -21,7 +22,9 @@ mod machines;
 mod migrate;
 mod open;
 mod reads;
+mod retention;
 mod row_cards;
+mod row_limits;
 mod row_runs;
 mod settings;
 mod store;

@@ -6,6 +6,7 @@ use cs_model::CardId;
 use cs_record::{Aggregate, Ask, Card, Landing, Run, StoreError, TurnMark};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use crate::error::undecodable;
 use crate::row_cards::{AskRow, CardRow, MarkRow};
@@ -31,6 +32,14 @@ pub(crate) struct Loaded {
     turns: Vec<MarkRow>,
     asks: Vec<AskRow>,
     landings: Vec<LandingRow>,
+    waits_for: Vec<WaitRow>,
+}
+
+/// A card, and one that it waits for.
+#[derive(Deserialize)]
+struct WaitRow {
+    card_id: Uuid,
+    after_id: Uuid,
 }
 
 impl Loaded {
@@ -54,6 +63,10 @@ impl Loaded {
             let landing = Landing::try_from(row)?;
             found.card(landing.card)?.landings.push(landing);
         }
+        for row in self.waits_for {
+            let after = CardId::from_uuid(row.after_id);
+            found.card(CardId::from_uuid(row.card_id))?.waits_for.push(after);
+        }
         Ok(found.aggregates)
     }
 }
@@ -76,6 +89,7 @@ impl Found {
                 turns: Vec::new(),
                 asks: Vec::new(),
                 landings: Vec::new(),
+                waits_for: Vec::new(),
             });
         }
         Ok(Self { aggregates, places })

@@ -1,7 +1,8 @@
 //! Begins transactions. One function of the schema inserts the journal row, locks, and loads in later statements than it locked.
 
-use cs_model::{CodebaseId, MachineId, OperationId, Time, TurnId};
-use cs_record::{Facts, JournalRow, Limits, Select, StoreError};
+use cs_model::{CardId, MachineId, OperationId, Time};
+use cs_record::{Earlier, Facts, JournalRow, Offer, Select, StoreError};
+use serde::Deserialize;
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
 use sqlx::{FromRow, PgConnection, Postgres};
@@ -9,6 +10,7 @@ use uuid::Uuid;
 
 use crate::error::store_error;
 use crate::load::{Loaded, from_json};
+use crate::row_limits::RoomRow;
 use crate::row_runs::JournalStored;
 use crate::settings::Sessions;
 
@@ -22,9 +24,24 @@ pub(crate) enum Read {
 struct LockedRow {
     journaled: Option<String>,
     now: Option<i64>,
-    paused: Option<bool>,
-    codebases: Option<String>,
+    limits: Option<String>,
+    earlier: Option<String>,
     loaded: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct EarlierRow {
+    card: Uuid,
+    waits_for_it: bool,
+}
+
+impl From<EarlierRow> for Earlier {
+    fn from(row: EarlierRow) -> Self {
+        Self {
+            card: CardId::from_uuid(row.card),
+            waits_for_it: row.waits_for_it,
+        }
+    }
 }
 
 type Asked = QueryAs<'static, Postgres, LockedRow, PgArguments>;
@@ -47,19 +64,21 @@ pub(crate) async fn read(
         let stored: JournalStored = from_json("journal", &json)?;
         return JournalRow::try_from(stored).map(Read::Journaled);
     }
-    let (Some(now), Some(paused), Some(codebases), Some(loaded)) =
-        (row.now, row.paused, row.codebases, row.loaded)
-    else {
+    let (Some(now), Some(loaded)) = (row.now, row.loaded) else {
         return Err(StoreError::Corrupt("a lock answered with half a row".to_owned()));
     };
-    let codebases: Vec<Uuid> = from_json("machine_codebases", &codebases)?;
+    let limits = row
+        .limits
+        .map(|json| from_json::<RoomRow>("limits", &json)?.try_into());
+    let earlier: Option<Vec<EarlierRow>> = row
+        .earlier
+        .map(|json| from_json("card_dependencies", &json))
+        .transpose()?;
     let loaded: Loaded = from_json("lock", &loaded)?;
     Ok(Read::Locked(Facts {
         now: Time::from_unix_micros(now),
-        limits: Limits {
-            paused,
-            codebases: codebases.into_iter().map(CodebaseId::from_uuid).collect(),
-        },
+        limits: limits.transpose()?.unwrap_or_default(),
+        earlier: earlier.into_iter().flatten().map(Earlier::from).collect(),
         cards: loaded.into_aggregates()?,
     }))
 }
@@ -88,15 +107,25 @@ fn ask(operation: Option<(MachineId, OperationId)>, select: &Select, now: Option
             limit,
         } => named(include_str!("../queries/lock_ready.sql"))
             .bind(machine.as_uuid())
-            .bind(what.as_str())
+            .bind(match what {
+                Offer::Ready(what) => what.as_str(),
+                Offer::Recovery => "recovery",
+            })
             .bind(agents.clone())
             .bind(i64::from(*limit)),
         Select::Landings { machine, limit } => named(include_str!("../queries/lock_landings.sql"))
             .bind(machine.as_uuid())
             .bind(i64::from(*limit)),
+        Select::Start { machine, run } => named(include_str!("../queries/lock_start.sql"))
+            .bind(machine.as_uuid())
+            .bind(run.as_uuid()),
         Select::Runs(runs) => cards_of("runs", runs.iter().map(|run| run.as_uuid()).collect()),
         Select::Card(id) => card(id.as_uuid(), Vec::new()),
-        Select::Turn(id, turn) => card(id.as_uuid(), vec![TurnId::as_uuid(*turn)]),
+        Select::Send { card, turn, after } => named(include_str!("../queries/lock_send.sql"))
+            .bind(owner)
+            .bind(card.as_uuid())
+            .bind(turn.as_uuid())
+            .bind(after.iter().map(|card| card.as_uuid()).collect::<Vec<Uuid>>()),
         Select::CardLanding(id, landing) => card(id.as_uuid(), vec![landing.as_uuid()]),
         Select::Ask(ask) => cards_of("asks", vec![ask.as_uuid()]),
         Select::Landing(landing) => cards_of("landings", vec![landing.as_uuid()]),

@@ -1,9 +1,8 @@
-//! Machines, pauses and codebases.
+//! Machines and codebases.
 
 use cs_fence::TokenHash;
-use cs_model::{CodebaseId, MachineId, Person, Time};
-use cs_record::{Codebase, PRESENCE_LIFE, Pause, PauseScope, Present, Registered, StoreError};
-use serde::Deserialize;
+use cs_model::{CodebaseId, MachineId, Time};
+use cs_record::{Codebase, PRESENCE_LIFE, Present, Registered, StoreError};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -11,9 +10,9 @@ use crate::PostgresStore;
 use crate::error::{commit_error, store_error};
 use crate::load::from_json;
 use crate::reads::CodebaseRow;
-use crate::row_cards::{free_opt, parse};
+use crate::row_cards::parse;
 use crate::store::{Sql, sql};
-use crate::text::{stored, stored_opt};
+use crate::text::stored;
 
 pub(crate) async fn present(store: &PostgresStore, present: &Present) -> Result<Registered<()>, StoreError> {
     let mut tx = store.begin().await?;
@@ -42,6 +41,7 @@ pub(crate) async fn present(store: &PostgresStore, present: &Present) -> Result<
             .bind(present.daemon.to_string())
             .bind(now)
             .bind(life)
+            .bind(present.serves_everyone)
     })
     .await?;
     let codebases: Vec<Uuid> = present.codebases.iter().map(|id| id.as_uuid()).collect();
@@ -54,10 +54,10 @@ pub(crate) async fn present(store: &PostgresStore, present: &Present) -> Result<
     Ok(Registered::Written(()))
 }
 
-type Query = sqlx::query::Query<'static, sqlx::Postgres, sqlx::postgres::PgArguments>;
+pub(crate) type Query = sqlx::query::Query<'static, sqlx::Postgres, sqlx::postgres::PgArguments>;
 
 /// Runs a statement for its effect. These acts are rare, so that none of their statements is kept prepared.
-async fn run(
+pub(crate) async fn run(
     connection: &mut PgConnection,
     Sql { name, text }: Sql,
     bind: impl FnOnce(Query) -> Query,
@@ -92,81 +92,6 @@ pub(crate) async fn leave(
     })
     .await?;
     tx.commit().await.map_err(commit_error)
-}
-
-/// Returns the key of a scope, and its machine.
-fn scope_columns(scope: PauseScope) -> (String, Option<Uuid>) {
-    match scope {
-        PauseScope::Everything => ("everything".to_owned(), None),
-        PauseScope::Machine(machine) => (machine.to_string(), Some(machine.as_uuid())),
-    }
-}
-
-/// Waits until the takes that saw no pause are over: after this returned, no take commits that did not respect it.
-pub(crate) async fn pause(
-    store: &PostgresStore,
-    scope: PauseScope,
-    reason: Option<&str>,
-    by: &Person,
-) -> Result<Pause, StoreError> {
-    let mut tx = store.begin().await?;
-    run(&mut tx, sql!("lock_pauses"), |query| query).await?;
-    let (key, machine) = scope_columns(scope);
-    let Sql { name, text } = sql!("upsert_pause");
-    let at: i64 = sqlx::query_scalar(text)
-        .persistent(false)
-        .bind(key)
-        .bind(machine)
-        .bind(stored_opt(reason))
-        .bind(by.as_str())
-        .bind(store.test_now())
-        .fetch_one(&mut *tx)
-        .await
-        .map_err(|error| store_error(name, error))?;
-    tx.commit().await.map_err(commit_error)?;
-    Ok(Pause {
-        scope,
-        reason: reason.map(ToOwned::to_owned),
-        by: by.clone(),
-        at: Time::from_unix_micros(at),
-    })
-}
-
-pub(crate) async fn unpause(store: &PostgresStore, scope: PauseScope) -> Result<bool, StoreError> {
-    let mut tx = store.begin().await?;
-    let Sql { name, text } = sql!("delete_pause");
-    let gone: i64 = sqlx::query_scalar(text)
-        .persistent(false)
-        .bind(scope_columns(scope).0)
-        .fetch_one(&mut *tx)
-        .await
-        .map_err(|error| store_error(name, error))?;
-    tx.commit().await.map_err(commit_error)?;
-    Ok(gone > 0)
-}
-
-#[derive(Deserialize)]
-struct PauseRow {
-    machine_id: Option<Uuid>,
-    reason: Option<String>,
-    person: String,
-    at: i64,
-}
-
-pub(crate) async fn pauses(store: &PostgresStore, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
-    let rows: Vec<PauseRow> = store
-        .read_one(sql!("list_pauses"), |query| query.bind(machine.as_uuid()))
-        .await?;
-    let pause = |row: PauseRow| {
-        let machine = row.machine_id.map(MachineId::from_uuid);
-        Ok(Pause {
-            scope: machine.map_or(PauseScope::Everything, PauseScope::Machine),
-            reason: free_opt("pauses", "of a machine", row.reason)?,
-            by: parse("pauses", "of a person", &row.person)?,
-            at: Time::from_unix_micros(row.at),
-        })
-    };
-    rows.into_iter().map(pause).collect()
 }
 
 pub(crate) async fn add_codebase(

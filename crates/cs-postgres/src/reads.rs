@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use cs_model::{AskId, CardId, CodebaseId, LandingId, MachineId, RunId, Time, TurnSeq};
 use cs_record::{
-    Aggregate, Ask, Card, CardDetail, CardFilter, CardSummary, Codebase, Landing, LandingBrief, Peeked, Run,
-    RunBrief, StoreError, Turn,
+    Aggregate, Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Codebase, Landing, LandingBrief,
+    Peeked, Run, RunBrief, StoreError, Turn,
 };
 use serde::Deserialize;
 use uuid::Uuid;
@@ -21,6 +21,7 @@ struct PeekRow {
     turns: bool,
     rearms: bool,
     resumes: bool,
+    recovery: bool,
     landings: bool,
     to_close: bool,
     next_due: Option<i64>,
@@ -41,6 +42,7 @@ pub(crate) async fn peek(
         turns: row.turns,
         rearms: row.rearms,
         resumes: row.resumes,
+        recovery: row.recovery,
         landings: row.landings,
         to_close: row.to_close,
         next_due: row.next_due.map(Time::from_unix_micros),
@@ -61,6 +63,28 @@ struct BriefRow {
     codebase: Option<String>,
     turns: Vec<TurnRow>,
     asks: Vec<AskRow>,
+    brief: Option<String>,
+    children: Option<Vec<ChildRow>>,
+    questions: Vec<AskRow>,
+}
+
+#[derive(Deserialize)]
+struct ChildRow {
+    run: RunRow,
+    brief: Option<String>,
+    report: Option<String>,
+}
+
+impl TryFrom<ChildRow> for ChildBrief {
+    type Error = StoreError;
+    fn try_from(row: ChildRow) -> Result<Self, StoreError> {
+        let id = row.run.id;
+        Ok(Self {
+            run: Run::try_from(row.run)?,
+            brief: free_opt("run_texts", id, row.brief)?.unwrap_or_default(),
+            report: free_opt("run_texts", id, row.report)?,
+        })
+    }
 }
 
 pub(crate) async fn run_brief(
@@ -78,6 +102,9 @@ pub(crate) async fn run_brief(
         codebase: free_opt("codebases", "of a card", row.codebase)?,
         turns: domain(row.turns)?,
         asks: domain(row.asks)?,
+        brief: free_opt("run_texts", row.run.id, row.brief)?,
+        children: row.children.map(domain).transpose()?,
+        questions: domain(row.questions)?,
     };
     Ok(Some((Run::try_from(row.run)?, brief)))
 }
@@ -155,6 +182,7 @@ struct DetailRow {
     runs: Vec<RunRow>,
     asks: Vec<AskRow>,
     landings: Vec<LandingRow>,
+    waits_for: Vec<Uuid>,
 }
 
 pub(crate) async fn card(store: &PostgresStore, card: CardId) -> Result<Option<CardDetail>, StoreError> {
@@ -168,6 +196,7 @@ pub(crate) async fn card(store: &PostgresStore, card: CardId) -> Result<Option<C
             runs: domain(row.runs)?,
             asks: domain(row.asks)?,
             landings: domain(row.landings)?,
+            waits_for: row.waits_for.into_iter().map(CardId::from_uuid).collect(),
         })
     })
     .transpose()

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use cs_model::{AskId, Author, CardId, CodebaseId, MachineId, RunId, Time, TurnId};
+use cs_model::{AskId, Author, CardId, CodebaseId, Epoch, MachineId, Priority, RunId, Time, TurnId};
 use cs_record::{Ask, Card, Readiness, ReadyFor, StoreError, Turn, TurnMark};
 use cs_settle::{Offer, Usage};
 use serde::Deserialize;
@@ -45,6 +45,16 @@ pub(crate) fn number<T: TryFrom<i64, Error: Display>>(
     T::try_from(number).map_err(|error| undecodable(table, id, error))
 }
 
+/// Reads a stored epoch that may be missing.
+pub(crate) fn epoch_opt(
+    table: &'static str,
+    id: impl Display,
+    epoch: Option<i64>,
+) -> Result<Option<Epoch>, StoreError> {
+    let epoch = epoch.map(|epoch| number(table, id, epoch)).transpose()?;
+    Ok(epoch.map(Epoch::new))
+}
+
 /// Turns a count into the widest integer that the schema has; the rules keep counts below its end.
 pub(crate) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
@@ -62,11 +72,14 @@ pub(crate) struct CardRow {
     pub(crate) agent: String,
     pub(crate) owner_id: Option<Uuid>,
     pub(crate) machine_id: Option<Uuid>,
+    pub(crate) opening: String,
+    pub(crate) priority: i16,
+    pub(crate) not_before: Option<i64>,
+    pub(crate) recovery: bool,
+    pub(crate) done: bool,
     pub(crate) last_seq: i64,
     pub(crate) ready_for: String,
     pub(crate) ready_from: i64,
-    pub(crate) tries: i64,
-    pub(crate) starts: i64,
     pub(crate) usage_turns: i64,
     pub(crate) usage_input_tokens: i64,
     pub(crate) usage_output_tokens: i64,
@@ -89,11 +102,14 @@ impl From<&Card> for CardRow {
             agent: card.agent.to_string(),
             owner_id: card.owner.map(RunId::as_uuid),
             machine_id: card.machine.map(MachineId::as_uuid),
+            opening: card.opening.to_string(),
+            priority: card.priority.get(),
+            not_before: card.not_before.map(Time::unix_micros),
+            recovery: card.recovery,
+            done: card.done,
             last_seq: card.last_seq.get().into(),
             ready_for: card.ready.what.as_str().to_owned(),
             ready_from: card.ready.from.unix_micros(),
-            tries: card.tries.into(),
-            starts: card.starts.into(),
             usage_turns: integer(card.usage.turns),
             usage_input_tokens: integer(card.usage.input_tokens),
             usage_output_tokens: integer(card.usage.output_tokens),
@@ -127,13 +143,17 @@ impl TryFrom<CardRow> for Card {
             agent: parse(TABLE, id, &row.agent)?,
             owner: row.owner_id.map(RunId::from_uuid),
             machine: row.machine_id.map(MachineId::from_uuid),
+            opening: parse(TABLE, id, &row.opening)?,
+            priority: Priority::new(row.priority)
+                .ok_or_else(|| undecodable(TABLE, id, "a priority that cannot be"))?,
+            not_before: row.not_before.map(Time::from_unix_micros),
+            recovery: row.recovery,
+            done: row.done,
             last_seq: cs_model::TurnSeq::new(number(TABLE, id, row.last_seq)?),
             ready: Readiness {
                 what,
                 from: Time::from_unix_micros(row.ready_from),
             },
-            tries: number(TABLE, id, row.tries)?,
-            starts: number(TABLE, id, row.starts)?,
             usage: Usage {
                 turns: number(TABLE, id, row.usage_turns)?,
                 input_tokens: number(TABLE, id, row.usage_input_tokens)?,
@@ -261,6 +281,7 @@ pub(crate) struct AskRow {
     pub(crate) choices: String,
     pub(crate) offer: bool,
     pub(crate) offer_message: Option<String>,
+    pub(crate) addressee: String,
     pub(crate) state: String,
     pub(crate) answer: Option<String>,
     pub(crate) answered_by_kind: Option<String>,
@@ -285,6 +306,7 @@ impl TryFrom<&Ask> for AskRow {
             choices: choices.map_err(|error| undecodable("asks", ask.id, error))?,
             offer: ask.offer.is_some(),
             offer_message: stored_opt(ask.offer.as_ref().and_then(|offer| offer.message.as_deref())),
+            addressee: ask.to.to_string(),
             state: ask.state.to_string(),
             answer: stored_opt(ask.answer.as_deref()),
             answered_by_kind: by.as_ref().map(|(kind, _)| (*kind).to_owned()),
@@ -310,6 +332,7 @@ impl TryFrom<AskRow> for Ask {
             run: RunId::from_uuid(row.run_id),
             choices: serde_json::from_str(&row.choices).map_err(|error| undecodable(table, id, error))?,
             offer: row.offer.then_some(Offer { message }),
+            to: parse(table, id, &row.addressee)?,
             state: parse(table, id, &row.state)?,
             answered_by: by
                 .map(|kind| author(table, id, kind, row.answered_by.as_deref()))
@@ -317,11 +340,7 @@ impl TryFrom<AskRow> for Ask {
             asked_at: Time::from_unix_micros(row.asked_at),
             answered_at: row.answered_at.map(Time::from_unix_micros),
             delivered: row.delivered,
-            given: row
-                .given
-                .map(|epoch| number(table, id, epoch))
-                .transpose()?
-                .map(cs_model::Epoch::new),
+            given: epoch_opt(table, id, row.given)?,
             turn: row.turn_id.map(TurnId::from_uuid),
             question: free(table, id, row.question)?,
             answer: free_opt(table, id, row.answer)?,

@@ -2,12 +2,12 @@
 
 use cs_fence::ProcessFact;
 use cs_model::{AskId, CardId, CodebaseId, Epoch, LandingId, MachineId, OperationId, RunId, Time};
-use cs_record::{JournalEntry, JournalRow, Landing, Run, StoreError};
+use cs_record::{JournalEntry, JournalRow, Landing, Run, RunText, StoreError};
 use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::error::undecodable;
-use crate::row_cards::{free, free_opt, integer, number, parse};
+use crate::row_cards::{epoch_opt, free, free_opt, integer, number, parse};
 use crate::text::{stored, stored_opt};
 
 #[derive(Deserialize)]
@@ -15,6 +15,10 @@ pub(crate) struct RunRow {
     pub(crate) id: Uuid,
     pub(crate) card_id: Uuid,
     pub(crate) kind: String,
+    pub(crate) parent_id: Option<Uuid>,
+    pub(crate) codebase_id: Option<Uuid>,
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<String>,
     pub(crate) state: String,
     pub(crate) epoch: i64,
     pub(crate) token: String,
@@ -30,6 +34,13 @@ pub(crate) struct RunRow {
     pub(crate) failure: Option<String>,
     pub(crate) failed_because: Option<String>,
     pub(crate) failures_in_row: i64,
+    pub(crate) tries: i64,
+    pub(crate) starts: i64,
+    pub(crate) settled: i64,
+    pub(crate) given: Option<i64>,
+    pub(crate) read_back: bool,
+    pub(crate) handed_back_at: Option<i64>,
+    pub(crate) fresh: bool,
 }
 
 impl From<&Run> for RunRow {
@@ -39,6 +50,10 @@ impl From<&Run> for RunRow {
             id: run.id.as_uuid(),
             card_id: run.card.as_uuid(),
             kind: run.kind.to_string(),
+            parent_id: run.parent.map(RunId::as_uuid),
+            codebase_id: run.codebase.map(CodebaseId::as_uuid),
+            model: stored_opt(run.model.as_deref()),
+            effort: stored_opt(run.effort.as_deref()),
             state: run.state.to_string(),
             epoch: run.epoch.get().into(),
             token: run.token.to_string(),
@@ -54,6 +69,13 @@ impl From<&Run> for RunRow {
             failure: run.failure.map(|class| class.to_string()),
             failed_because: stored_opt(run.failed_because.as_deref()),
             failures_in_row: run.failures_in_row.into(),
+            tries: run.tries.into(),
+            starts: run.starts.into(),
+            settled: run.settled.get().into(),
+            given: run.given.map(|epoch| epoch.get().into()),
+            read_back: run.read_back,
+            handed_back_at: run.handed_back_at.map(Time::unix_micros),
+            fresh: run.fresh,
         }
     }
 }
@@ -75,6 +97,10 @@ impl TryFrom<RunRow> for Run {
             id: RunId::from_uuid(id),
             card: CardId::from_uuid(row.card_id),
             kind: parse(table, id, &row.kind)?,
+            parent: row.parent_id.map(RunId::from_uuid),
+            codebase: row.codebase_id.map(CodebaseId::from_uuid),
+            model: free_opt(table, id, row.model)?,
+            effort: free_opt(table, id, row.effort)?,
             state: parse(table, id, &row.state)?,
             epoch: Epoch::new(number(table, id, row.epoch)?),
             token: parse(table, id, &row.token)?,
@@ -87,8 +113,32 @@ impl TryFrom<RunRow> for Run {
             again_at: row.again_at.map(Time::from_unix_micros),
             failure: row.failure.map(|class| parse(table, id, &class)).transpose()?,
             failures_in_row: number(table, id, row.failures_in_row)?,
+            tries: number(table, id, row.tries)?,
+            starts: number(table, id, row.starts)?,
+            settled: Epoch::new(number(table, id, row.settled)?),
+            given: epoch_opt(table, id, row.given)?,
+            read_back: row.read_back,
+            handed_back_at: row.handed_back_at.map(Time::from_unix_micros),
+            fresh: row.fresh,
             failed_because: free_opt(table, id, row.failed_because)?,
         })
+    }
+}
+
+/// The row of a brief or a report.
+pub(crate) struct TextRow {
+    pub(crate) run_id: Uuid,
+    pub(crate) epoch: i64,
+    pub(crate) body: String,
+}
+
+impl From<&RunText> for TextRow {
+    fn from(text: &RunText) -> Self {
+        Self {
+            run_id: text.run.as_uuid(),
+            epoch: text.epoch.get().into(),
+            body: stored(&text.body).into_owned(),
+        }
     }
 }
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cs_fence::TokenHash;
-use cs_model::{AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, Person, RunId, TurnSeq};
+use cs_model::{
+    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, TurnSeq,
+};
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, Lock, Locked,
-    Pause, PauseScope, Peeked, Present, Registered, RowStore, Run, RunBrief, Select, StoreError, Turn,
-    Writes,
+    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LiveLimit,
+    Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route, RowStore, Run, RunBrief,
+    Scope, Select, StoreError, Turn, Writes,
 };
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgArguments;
@@ -20,7 +22,7 @@ use crate::error::{commit_error, is_connection, store_error};
 use crate::load::from_json;
 use crate::row_runs::JournalStored;
 use crate::settings::{CONNECTIONS, Sessions};
-use crate::{OpenError, Settings, lock, machines, open, reads, write};
+use crate::{OpenError, Settings, limits, lock, machines, open, reads, retention, write};
 
 /// A statement and its name.
 #[derive(Clone, Copy)]
@@ -43,7 +45,8 @@ pub(crate) use sql;
 /// A statement that returns one JSON text.
 type Asked = QueryScalar<'static, Postgres, String, PgArguments>;
 
-/// The record on a Postgres server. Its clock is the server's.
+/// The record on a Postgres server. Its clock is the server's. A clone uses the same connections.
+#[derive(Clone)]
 pub struct PostgresStore {
     pub(crate) pool: PgPool,
     pub(crate) sessions: Sessions,
@@ -252,16 +255,42 @@ impl RowStore for PostgresStore {
         machines::leave(self, machine, daemon).await
     }
 
-    async fn pause(&self, scope: PauseScope, reason: Option<&str>, by: &Person) -> Result<Pause, StoreError> {
-        machines::pause(self, scope, reason, by).await
+    async fn pause(
+        &self,
+        scope: Scope,
+        kind: PauseKind,
+        reason: Option<&str>,
+        by: &Person,
+    ) -> Result<Pause, StoreError> {
+        limits::pause(self, scope, kind, reason, by).await
     }
 
-    async fn unpause(&self, scope: PauseScope) -> Result<bool, StoreError> {
-        machines::unpause(self, scope).await
+    async fn unpause(&self, scope: Scope) -> Result<bool, StoreError> {
+        limits::unpause(self, scope).await
     }
 
     async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
-        machines::pauses(self, machine).await
+        limits::pauses(self, machine).await
+    }
+
+    async fn limit(&self, scope: Scope, most: Option<u32>, by: &Person) -> Result<(), StoreError> {
+        limits::limit(self, scope, most, by).await
+    }
+
+    async fn limits(&self) -> Result<Vec<LiveLimit>, StoreError> {
+        limits::limits(self).await
+    }
+
+    async fn parks(&self, machine: MachineId) -> Result<Vec<Park>, StoreError> {
+        limits::parks(self, machine).await
+    }
+
+    async fn unpark(&self, route: &Route) -> Result<bool, StoreError> {
+        limits::unpark(self, route).await
+    }
+
+    async fn forget_operations(&self, limit: u32, dry_run: bool) -> Result<Vec<OldOperation>, StoreError> {
+        retention::forget_operations(self, limit, dry_run).await
     }
 
     async fn add_codebase(

@@ -1,14 +1,16 @@
 //! Commits: every row of every kind in one statement, each change with its fence, each kind counted.
 
-use cs_journal::Action;
+use std::collections::BTreeMap;
+
 use cs_model::OperationId;
-use cs_record::{Change, JournalEntry, StoreError, Writes};
+use cs_record::{Change, JournalEntry, Park, Route, StoreError, Writes};
 use sqlx::PgConnection;
 
 use crate::columns::{self, Columns};
 use crate::error::store_error;
 use crate::row_cards::{AskRow, CardRow, MarkRow, TurnRow};
-use crate::row_runs::{LandingRow, RunRow};
+use crate::row_limits::ParkRow;
+use crate::row_runs::{LandingRow, RunRow, TextRow};
 use crate::settings::Sessions;
 
 /// A row before and after.
@@ -36,6 +38,9 @@ pub(crate) async fn write(
     expected.extend([writes.new_asks.len(), writes.asks.len()]);
     add_landings(&mut columns, writes);
     expected.extend([writes.new_landings.len(), writes.landings.len()]);
+    add_texts(&mut columns, writes);
+    expected.push(writes.texts.len());
+    expected.push(add_limits(&mut columns, writes));
     add_journal(&mut columns, operation, writes)?;
     expected.push(operation.into_iter().count());
     columns.value(wakes_others(writes));
@@ -49,7 +54,7 @@ pub(crate) async fn write(
 }
 
 /// What the statement counts, in its order.
-const COUNTED: [&str; 11] = [
+const COUNTED: [&str; 13] = [
     "new cards",
     "cards",
     "new runs",
@@ -60,6 +65,8 @@ const COUNTED: [&str; 11] = [
     "asks",
     "new landings",
     "landings",
+    "texts",
+    "parked routes",
     "journal rows",
 ];
 
@@ -81,13 +88,7 @@ fn counted(changed: &[i64], expected: &[usize]) -> Result<(), StoreError> {
 
 /// Whether somebody else may have something to do now. Nobody waits for a claim: it only takes work away from others.
 fn wakes_others(writes: &Writes) -> bool {
-    let takes = [
-        Action::TakeTurns,
-        Action::TakeRearms,
-        Action::TakeResumes,
-        Action::TakeLandings,
-    ];
-    !matches!(&writes.journal, Some(JournalEntry::Claimed { action, .. }) if takes.contains(action))
+    !matches!(&writes.journal, Some(JournalEntry::Claimed { .. }))
 }
 
 fn add_cards(columns: &mut Columns, writes: &Writes) {
@@ -129,6 +130,26 @@ fn add_landings(columns: &mut Columns, writes: &Writes) {
     columns::new_landings(columns, &new);
     let changes: Vec<_> = writes.landings.iter().map(changed::<_, LandingRow>).collect();
     columns::changed_landings(columns, &changes);
+}
+
+fn add_texts(columns: &mut Columns, writes: &Writes) {
+    let texts: Vec<_> = writes.texts.iter().map(TextRow::from).collect();
+    columns::new_texts(columns, &texts);
+    columns::new_dependencies(columns, &writes.dependencies);
+}
+
+/// Adds the last park of each route that the same write does not end again, and returns how many there are.
+fn add_limits(columns: &mut Columns, writes: &Writes) -> usize {
+    let parks: BTreeMap<&Route, &Park> = writes
+        .parks
+        .iter()
+        .filter(|park| !writes.unparks.contains(&park.route))
+        .map(|park| (&park.route, park))
+        .collect();
+    let rows: Vec<_> = parks.into_values().map(ParkRow::from).collect();
+    columns::parks(columns, &rows);
+    columns::unparks(columns, &writes.unparks);
+    rows.len()
 }
 
 fn changed<'a, T, R: From<&'a T>>(change: &'a Change<T>) -> Changed<R> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cs_fence::TokenSeed;
-use cs_journal::{Action, ClaimRecord, ClaimRequest};
+use cs_journal::{ClaimRecord, ClaimRequest, Task};
 use cs_model::{CardId, IdSource, MachineId, OperationId, TurnId};
 use cs_record::{PeopleActs, Record, Send, SendTo};
 use cs_settle::{Answer, SettlementRecord};
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{:?}", record.send(&send).await?);
 
     let seed = TokenSeed::from_bytes(ids.secret());
-    let request = ClaimRequest::one(Action::TakeTurns, "mine", seed);
+    let request = ClaimRequest::one(Task::Turns, "mine", seed);
     let machine = MachineId::from_uuid(ids.uuid_v7());
     let operation = OperationId::from_uuid(ids.uuid_v7());
     let receipt = record.claim(machine, operation, &request).await?;

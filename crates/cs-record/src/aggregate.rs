@@ -1,10 +1,11 @@
 //! What an operation decides over, and what it writes.
 
 use cs_fence::Standing;
-use cs_model::{AskState, Author, RunId, RunState, Time, TurnId, TurnSeq, TurnState};
+use cs_model::{AskState, AskTo, Author, CardId, RunId, RunState, Time, TurnId, TurnSeq, TurnState};
 
-use crate::store::JournalEntry;
-use crate::{Ask, Card, Landing, Run, Turn};
+use crate::journal::JournalEntry;
+use crate::readiness::is_done;
+use crate::{Ask, Card, Dependency, Landing, Park, Route, Run, RunText, Turn};
 
 /// A turn without its words: no body is read under a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,8 @@ impl From<&Turn> for TurnMark {
 pub struct Aggregate {
     /// The card.
     pub card: Card,
-    /// Its owner's run, its live runs, and the run that the command names; by id.
+    /// Its owner's run, the runs that are live, may go on or have a process, the children that nobody has read back, and the run
+    /// that the command names; by id.
     pub runs: Vec<Run>,
     /// Its pending and leased turns, and the turn that the command names; by place.
     pub turns: Vec<TurnMark>,
@@ -48,6 +50,8 @@ pub struct Aggregate {
     pub asks: Vec<Ask>,
     /// Its landing that is not over, and the landing that the command names; by id.
     pub landings: Vec<Landing>,
+    /// The cards that it waits for and that are not done; by id.
+    pub waits_for: Vec<CardId>,
 }
 
 impl Aggregate {
@@ -69,6 +73,11 @@ impl Aggregate {
         self.landings.iter().find(|landing| !landing.state.is_over())
     }
 
+    /// Returns the children of a run that were loaded: all that are not read back.
+    pub fn children(&self, parent: RunId) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(move |run| run.parent == Some(parent))
+    }
+
     /// Says where a run stands, for a command that came too late.
     #[must_use]
     pub fn standing(&self, run: RunId) -> Standing {
@@ -82,7 +91,8 @@ impl Aggregate {
 
     /// Counts the questions that wait for a person.
     pub(crate) fn open_asks(&self) -> u32 {
-        let open = self.asks.iter().filter(|ask| ask.state == AskState::Open).count();
+        let waits = |ask: &&Ask| ask.state == AskState::Open && ask.to == AskTo::Person;
+        let open = self.asks.iter().filter(waits).count();
         u32::try_from(open).unwrap_or(u32::MAX)
     }
 }
@@ -119,6 +129,14 @@ pub struct Writes {
     pub new_landings: Vec<Landing>,
     /// Landings that change.
     pub landings: Vec<Change<Landing>>,
+    /// Briefs and reports that are new.
+    pub texts: Vec<RunText>,
+    /// Dependencies that are new.
+    pub dependencies: Vec<Dependency>,
+    /// Routes to park, in the place of a park of the same route.
+    pub parks: Vec<Park>,
+    /// Routes that are parked no more, if they were.
+    pub unparks: Vec<Route>,
     /// What the operation did, for its journal row, which the lock has inserted.
     pub journal: Option<JournalEntry>,
 }
@@ -142,6 +160,10 @@ impl Writes {
         self.asks.extend(other.asks);
         self.new_landings.extend(other.new_landings);
         self.landings.extend(other.landings);
+        self.texts.extend(other.texts);
+        self.dependencies.extend(other.dependencies);
+        self.parks.extend(other.parks);
+        self.unparks.extend(other.unparks);
         if other.journal.is_some() {
             self.journal = other.journal;
         }
@@ -159,7 +181,11 @@ pub(crate) struct Draft<'a> {
     pub(crate) turns: Vec<TurnMark>,
     pub(crate) asks: Vec<Ask>,
     pub(crate) landings: Vec<Landing>,
+    waits_for: Vec<CardId>,
     said: Vec<Turn>,
+    pub(crate) texts: Vec<RunText>,
+    pub(crate) parks: Vec<Park>,
+    pub(crate) unparks: Vec<Route>,
 }
 
 /// A turn that a rule writes.
@@ -180,6 +206,7 @@ impl<'a> Draft<'a> {
             turns,
             asks,
             landings,
+            waits_for,
         } = before.clone();
         Self {
             before: Some(before),
@@ -189,7 +216,11 @@ impl<'a> Draft<'a> {
             turns,
             asks,
             landings,
+            waits_for,
             said: Vec::new(),
+            texts: Vec::new(),
+            parks: Vec::new(),
+            unparks: Vec::new(),
         }
     }
 
@@ -203,13 +234,12 @@ impl<'a> Draft<'a> {
             turns: Vec::new(),
             asks: Vec::new(),
             landings: Vec::new(),
+            waits_for: Vec::new(),
             said: Vec::new(),
+            texts: Vec::new(),
+            parks: Vec::new(),
+            unparks: Vec::new(),
         }
-    }
-
-    /// Returns a turn as it was before the decision.
-    pub(crate) fn before_turn(&self, id: TurnId) -> Option<&TurnMark> {
-        self.before?.turns.iter().find(|turn| turn.id == id)
     }
 
     /// Puts a turn at the end of the card and returns its place.
@@ -254,6 +284,45 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Settles what the last attempt of a run was given: its turns, the answers to its questions, the children that it read back.
+    /// A question of a child that it did not settle goes to a person. Counts of tries and starts begin anew.
+    pub(crate) fn settle(&mut self, id: RunId) {
+        let Some(epoch) = self.run_mut(id).map(|run| {
+            run.settled = run.epoch;
+            run.tries = 0;
+            run.starts = 0;
+            run.failure = None;
+            run.failed_because = None;
+            run.failures_in_row = 0;
+            run.again_at = None;
+            run.fresh = false;
+            run.epoch
+        }) else {
+            return;
+        };
+        self.move_leased(id, TurnState::Settled);
+        let children: Vec<RunId> = self.children_of(id);
+        for ask in self.asks.iter_mut().filter(|ask| ask.given == Some(epoch)) {
+            if ask.run == id && ask.state == AskState::Answered {
+                ask.delivered = true;
+            } else if children.contains(&ask.run) && ask.state == AskState::Open {
+                ask.to = AskTo::Person;
+                ask.given = None;
+            }
+        }
+        for child in &mut self.runs {
+            if child.parent == Some(id) && child.given == Some(epoch) && !child.goes_on() {
+                child.read_back = true;
+            }
+        }
+    }
+
+    /// Returns the children of a run that were loaded.
+    pub(crate) fn children_of(&self, parent: RunId) -> Vec<RunId> {
+        let mine = self.runs.iter().filter(|run| run.parent == Some(parent));
+        mine.map(|run| run.id).collect()
+    }
+
     /// Ends a run. Its process stays on the row until its end is proven.
     pub(crate) fn end_run(&mut self, id: RunId, state: RunState) {
         let now = self.now;
@@ -273,6 +342,7 @@ impl<'a> Draft<'a> {
             turns: Vec::new(),
             asks: Vec::new(),
             landings: Vec::new(),
+            waits_for: Vec::new(),
         };
         let before = self.before.unwrap_or(&nothing);
         let said: Vec<TurnId> = self.said.iter().map(|turn| turn.id).collect();
@@ -288,6 +358,9 @@ impl<'a> Draft<'a> {
             "a new turn has words"
         );
         writes.new_turns = std::mem::take(&mut self.said);
+        writes.texts = std::mem::take(&mut self.texts);
+        writes.parks = std::mem::take(&mut self.parks);
+        writes.unparks = std::mem::take(&mut self.unparks);
         let same = before.card == self.card
             && writes.new_runs.is_empty()
             && writes.runs.is_empty()
@@ -296,7 +369,8 @@ impl<'a> Draft<'a> {
             && writes.new_asks.is_empty()
             && writes.asks.is_empty()
             && writes.new_landings.is_empty()
-            && writes.landings.is_empty();
+            && writes.landings.is_empty()
+            && writes.texts.is_empty();
         if self.before.is_some() && same {
             return writes;
         }
@@ -317,7 +391,9 @@ impl<'a> Draft<'a> {
             turns: self.turns,
             asks: self.asks,
             landings: self.landings,
+            waits_for: self.waits_for,
         };
+        after.card.done = is_done(&after);
         after.card.updated_at = self.now;
         after.card.version += 1;
         after.card.ready = crate::readiness(&after);

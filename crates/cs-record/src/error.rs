@@ -109,6 +109,33 @@ pub enum Refusal {
         /// The card, short.
         card: String,
     },
+    /// The card would have to wait for itself.
+    #[error(
+        "card {after} waits for card {card} already, or is the same card: they would wait for each other for ever"
+    )]
+    WaitsForItself {
+        /// The card that was to wait, short.
+        card: String,
+        /// The card that it was to wait for, short.
+        after: String,
+    },
+    /// The tree of the card is on its machine.
+    #[error(
+        "card {card} has a tree on its machine, no other one can go on with it: land its work, or close it and send a new card"
+    )]
+    HasTree {
+        /// The card, short.
+        card: String,
+    },
+    /// The question was not asked of this run.
+    #[error("question {ask} is none that an agent of yours asked you")]
+    NotYourQuestion {
+        /// The ask, short.
+        ask: String,
+    },
+    /// A limit belongs to a machine or a codebase.
+    #[error("a limit covers a machine or a codebase; to start nothing anywhere, pause everything")]
+    LimitOfEverything,
     /// A landing of the card is under way.
     #[error("a landing of card {card} is already under way ({state})")]
     LandingUnderWay {
@@ -192,6 +219,9 @@ impl Refusal {
             | Self::BadTitle { .. }
             | Self::BadCodebaseName { .. }
             | Self::NotAChoice { .. }
+            | Self::WaitsForItself { .. }
+            | Self::NotYourQuestion { .. }
+            | Self::LimitOfEverything
             | Self::NameTaken { .. } => ErrorClass::Invalid,
             Self::NoSuchCard { .. } => ErrorClass::NotFound,
             Self::CardState { .. }
@@ -200,6 +230,7 @@ impl Refusal {
             | Self::AgentAtWork { .. }
             | Self::NoCodebase { .. }
             | Self::NeverWorkedOn { .. }
+            | Self::HasTree { .. }
             | Self::LandingUnderWay { .. }
             | Self::MachineHeld { .. } => ErrorClass::Conflict,
         }

@@ -8,6 +8,8 @@
 
 mod aggregate;
 mod error;
+mod journal;
+mod limits;
 mod ports;
 mod readiness;
 mod record;
@@ -17,15 +19,18 @@ mod store;
 
 pub use aggregate::{Aggregate, Change, TurnMark, Writes};
 pub use error::{ErrorClass, RecordError, Refusal};
+pub use journal::{JournalEntry, JournalRow};
+pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Route, Scope, Serves};
 pub use ports::{
-    AcceptLanding, AnswerAsk, CardDetail, CardFilter, CardReads, CardSummary, Codebases, DaemonReads,
-    FencedLanding, HeldProcess, LandingBrief, LandingRecord, LandingResult, Machines, Pause, PauseScope,
-    Peeked, PeopleActs, Present, RunBrief, Send, SendTo, Sent, StoppedRun,
+    AcceptLanding, AgentActs, AnswerAsk, CardDetail, CardFilter, CardReads, CardSummary, ChildBrief,
+    Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess, Housekeeping, LandingBrief, LandingRecord,
+    LandingResult, Machines, OldOperation, Peeked, PeopleActs, Plan, Present, RunBrief, Send, SendTo, Sent,
+    StoppedRun,
 };
 pub use readiness::readiness;
 pub use record::Record;
-pub use rows::{Ask, Card, Codebase, Landing, Machine, Readiness, ReadyFor, Run, Turn};
+pub use rows::{Ask, Card, Codebase, Landing, Machine, Readiness, ReadyFor, Run, RunText, Turn};
 pub use store::{
-    Facts, JournalEntry, JournalRow, Limits, Lock, Locked, PRESENCE_LIFE, Registered, RowStore, Select,
+    Earlier, Facts, JOURNAL_LIFE, Lock, Locked, Offer, PRESENCE_LIFE, Registered, RowStore, Select,
     StoreError,
 };

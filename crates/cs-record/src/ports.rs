@@ -1,14 +1,17 @@
 //! The ports of the record that belong to no mission crate, split by caller.
 
+mod agents;
 mod daemon;
+mod housekeeping;
 mod landing;
 mod people;
 mod reads;
 
+pub use agents::AgentActs;
 pub use daemon::{
-    DaemonReads, HeldProcess, LandingBrief, Machines, Pause, PauseScope, Peeked, Present, RunBrief,
-    StoppedRun,
+    ChildBrief, DaemonReads, HeldProcess, LandingBrief, Machines, Peeked, Present, RunBrief, StoppedRun,
 };
+pub use housekeeping::{Housekeeping, OldOperation};
 pub use landing::{FencedLanding, LandingRecord, LandingResult};
-pub use people::{AcceptLanding, AnswerAsk, Codebases, PeopleActs, Send, SendTo, Sent};
+pub use people::{AcceptLanding, AnswerAsk, Codebases, HandBack, PeopleActs, Plan, Send, SendTo, Sent};
 pub use reads::{CardDetail, CardFilter, CardReads, CardSummary};

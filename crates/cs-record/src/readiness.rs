@@ -1,44 +1,105 @@
 //! What a card is ready for.
 
-use cs_model::{AskState, CardState, Ending, RunState};
+use cs_model::{AskState, AskTo, CardState, Ending, Opening, RunId, RunKind, RunState, Time};
 
-use crate::{Aggregate, Readiness, ReadyFor, Run};
+use crate::{Aggregate, Ask, Readiness, ReadyFor, Run};
 
 /// Says what a card is ready for, from the aggregate alone. It is stored after every decision; takes select by it and
 /// decide by it again under the lock.
 ///
-/// * Only an open card without a landing under way is ready for anything.
-/// * An owner whose process is on the record is ready for nothing, whatever its state: only the proof of its end, which is
-///   [`clear_process`](cs_fence::AttemptRecord::clear_process), lets the next attempt start. One card, one tree, one agent.
-/// * Pending turns go before everything else, also before the wait of a retry: somebody has spoken.
-/// * An owner that asked goes on when none of its questions is open and at least one answer is news to it.
+/// * Only an open card without a landing under way is ready for anything, and nothing of it before its start time.
+/// * A run whose process is on the record is ready for nothing, whatever its state: only the proof of its end, which is
+///   [`clear_process`](cs_fence::AttemptRecord::clear_process), lets its next attempt start. One tree, one agent.
+/// * Pending turns go before the wait of a retry: somebody has spoken. Live workers do not keep them waiting.
+/// * A run that asked goes on when none of its questions is open and at least one answer is news to it.
+/// * An owner is woken for a question of a child at once, and to read its children back when all of them have ended.
+/// * Of several things the one that is due first counts; the next decision finds the others.
 #[must_use]
 pub fn readiness(aggregate: &Aggregate) -> Readiness {
-    let card = &aggregate.card;
-    let nothing = Readiness {
-        what: ReadyFor::Nothing,
-        from: card.updated_at,
-    };
-    if card.state != CardState::Open || aggregate.live_landing().is_some() {
-        return nothing;
+    match next_step(aggregate) {
+        Some(step) => Readiness {
+            what: step.what,
+            from: step.from,
+        },
+        None => Readiness {
+            what: ReadyFor::Nothing,
+            from: aggregate.card.updated_at,
+        },
     }
-    let owner = aggregate.owner();
-    if owner.is_some_and(|run| run.state == RunState::Running || run.process.is_some()) {
-        return nothing;
-    }
-    if let Some(from) = aggregate.pending().map(|turn| turn.said_at).min() {
-        let what = ReadyFor::Turns;
-        return Readiness { what, from };
-    }
-    owner.and_then(|run| goes_on(aggregate, run)).unwrap_or(nothing)
 }
 
-fn goes_on(aggregate: &Aggregate, owner: &Run) -> Option<Readiness> {
-    match owner.state {
-        RunState::Asked => rearm(aggregate, owner),
-        RunState::Ended(Ending::Failed | Ending::Interrupted) => owner.again_at.map(|from| Readiness {
+/// A start that is due, or will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) what: ReadyFor,
+    pub(crate) from: Time,
+    /// The run that goes on; none when the take makes one.
+    pub(crate) run: Option<RunId>,
+}
+
+/// Says which start of a card comes first.
+pub(crate) fn next_step(aggregate: &Aggregate) -> Option<Step> {
+    let card = &aggregate.card;
+    if card.state != CardState::Open || aggregate.live_landing().is_some() {
+        return None;
+    }
+    let others = aggregate.runs.iter().filter(|run| Some(run.id) != card.owner);
+    let steps = speaker(aggregate)
+        .into_iter()
+        .chain(others.filter_map(|run| goes_on(aggregate, run)));
+    let mut first = steps.min_by_key(|step| (step.from, step.what, step.run))?;
+    first.from = first.from.max(card.not_before.unwrap_or(first.from));
+    Some(first)
+}
+
+/// What the run that speaks with the person is to do: the owner, or before there is one the run that finds it.
+fn speaker(aggregate: &Aggregate) -> Option<Step> {
+    let Some(owner) = aggregate.owner() else {
+        let launches = aggregate
+            .runs
+            .iter()
+            .any(|run| run.kind == RunKind::Launcher && (run.goes_on() || run.process.is_some()));
+        let waits = launches && aggregate.card.opening == Opening::Launcher;
+        return if waits { None } else { turns(aggregate, None) };
+    };
+    if !is_free(owner) {
+        return None;
+    }
+    turns(aggregate, Some(owner.id)).or_else(|| {
+        let steps = [
+            goes_on(aggregate, owner),
+            question(aggregate, owner),
+            children(aggregate, owner),
+        ];
+        steps.into_iter().flatten().min_by_key(|step| step.from)
+    })
+}
+
+/// Says whether nothing of a run is at work.
+fn is_free(run: &Run) -> bool {
+    run.state != RunState::Running && run.process.is_none()
+}
+
+fn turns(aggregate: &Aggregate, run: Option<RunId>) -> Option<Step> {
+    let from = aggregate.pending().map(|turn| turn.said_at).min()?;
+    Some(Step {
+        what: ReadyFor::Turns,
+        from,
+        run,
+    })
+}
+
+/// What a run is to do by itself.
+fn goes_on(aggregate: &Aggregate, run: &Run) -> Option<Step> {
+    if !is_free(run) {
+        return None;
+    }
+    match run.state {
+        RunState::Asked => rearm(aggregate, run),
+        RunState::Ended(Ending::Failed | Ending::Interrupted) => run.again_at.map(|from| Step {
             what: ReadyFor::Resume,
             from,
+            run: Some(run.id),
         }),
         RunState::Running
         | RunState::Ended(
@@ -47,17 +108,92 @@ fn goes_on(aggregate: &Aggregate, owner: &Run) -> Option<Readiness> {
     }
 }
 
-fn rearm(aggregate: &Aggregate, owner: &Run) -> Option<Readiness> {
+fn rearm(aggregate: &Aggregate, run: &Run) -> Option<Step> {
     let mut from = None;
-    for ask in aggregate.asks.iter().filter(|ask| ask.run == owner.id) {
+    for ask in aggregate.asks.iter().filter(|ask| ask.run == run.id) {
         match ask.state {
             AskState::Open | AskState::Accepted => return None,
             AskState::Answered if !ask.delivered => from = from.max(ask.answered_at),
             AskState::Answered | AskState::Withdrawn => {}
         }
     }
-    from.map(|from| Readiness {
+    from.map(|from| Step {
         what: ReadyFor::Rearm,
         from,
+        run: Some(run.id),
     })
+}
+
+/// A question of a child for the owner to settle.
+fn question(aggregate: &Aggregate, owner: &Run) -> Option<Step> {
+    let from = questions(aggregate, owner.id).map(|ask| ask.asked_at).min()?;
+    can_be_woken(owner).then_some(Step {
+        what: ReadyFor::Rearm,
+        from,
+        run: Some(owner.id),
+    })
+}
+
+/// The open questions of a run's children that it is to settle.
+pub(crate) fn questions(aggregate: &Aggregate, parent: RunId) -> impl Iterator<Item = &Ask> {
+    let mine = move |ask: &&Ask| aggregate.children(parent).any(|child| child.id == ask.run);
+    let open = |ask: &&Ask| ask.state == AskState::Open && ask.to == AskTo::Parent;
+    aggregate.asks.iter().filter(open).filter(mine)
+}
+
+/// The children for the owner to read back: all have ended, and some are unread.
+fn children(aggregate: &Aggregate, owner: &Run) -> Option<Step> {
+    let from = ended_children(aggregate, owner.id)?
+        .iter()
+        .filter_map(|child| child.ended_at)
+        .max()?;
+    can_be_woken(owner).then_some(Step {
+        what: ReadyFor::Rearm,
+        from,
+        run: Some(owner.id),
+    })
+}
+
+/// Returns the children that a run has not read back, oldest first, once all of them have ended; nothing while one goes on.
+pub(crate) fn ended_children(aggregate: &Aggregate, parent: RunId) -> Option<Vec<&Run>> {
+    let mut children: Vec<&Run> = aggregate.children(parent).filter(|run| !run.read_back).collect();
+    children.sort_by_key(|run| (run.started_at, run.id));
+    let over = children.iter().all(|run| !run.goes_on());
+    (over && !children.is_empty()).then_some(children)
+}
+
+/// Says whether a run that is not at work may be started for what its children did.
+fn can_be_woken(run: &Run) -> bool {
+    match run.state {
+        RunState::Asked | RunState::Ended(Ending::Finished) => true,
+        RunState::Running
+        | RunState::Ended(
+            Ending::Failed
+            | Ending::Interrupted
+            | Ending::Stopped
+            | Ending::Capped(_)
+            | Ending::Blocked
+            | Ending::Orphaned(_),
+        ) => false,
+    }
+}
+
+/// Says whether a card is done, so that what waits for it may go on: landed or closed, or without a codebase, answered, and
+/// waiting for nothing.
+pub(crate) fn is_done(aggregate: &Aggregate) -> bool {
+    let card = &aggregate.card;
+    match card.state {
+        CardState::Landed | CardState::Closed => true,
+        CardState::Failed | CardState::Stopped => false,
+        CardState::Open => {
+            let answered = aggregate
+                .owner()
+                .is_some_and(|owner| owner.state == RunState::Ended(Ending::Finished));
+            card.codebase.is_none()
+                && answered
+                && aggregate.pending().next().is_none()
+                && aggregate.open_asks() == 0
+                && aggregate.runs.iter().all(|run| !run.goes_on())
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! The only loop of the record: lock, decide, commit.
 
+mod agents;
 mod attempts;
 mod claims;
 mod errors;
+mod housekeeping;
 mod landings;
 mod machines;
 mod people;
@@ -14,7 +16,8 @@ use std::sync::Arc;
 use cs_model::{IdSource, MachineId, OperationId};
 
 use crate::Writes;
-use crate::store::{Facts, JournalRow, Lock, Locked, RowStore, Select, StoreError};
+use crate::journal::JournalRow;
+use crate::store::{Facts, Lock, Locked, RowStore, Select, StoreError};
 
 /// How often a decision is made anew after a lost race, before the record counts as away.
 const MAX_RACES: u32 = 8;

@@ -3,8 +3,9 @@
 
 use cs_fence::{FenceRow, ProcessFact, TokenHash};
 use cs_model::{
-    AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, Epoch, FailureClass, LandingId,
-    LandingState, MachineId, Person, RunId, RunKind, RunState, Time, TurnId, TurnSeq, TurnState,
+    AgentName, AskId, AskState, AskTo, Author, CardId, CardState, CodebaseId, Epoch, FailureClass, LandingId,
+    LandingState, MachineId, Opening, Person, Priority, RunId, RunKind, RunState, Time, TurnId, TurnSeq,
+    TurnState,
 };
 use cs_settle::{Offer, Usage};
 
@@ -31,14 +32,20 @@ pub struct Card {
     pub owner: Option<RunId>,
     /// The machine that has its tree: only this one takes its work from the first take on.
     pub machine: Option<MachineId>,
+    /// How work on it begins while it has no owner.
+    pub opening: Opening,
+    /// Which of two ready cards goes first.
+    pub priority: Priority,
+    /// Nothing of it starts before this time.
+    pub not_before: Option<Time>,
+    /// Whether a person wants it tried although its route is parked; over with the next start.
+    pub recovery: bool,
+    /// Whether what waits for it may go on: it is landed or closed, or has no codebase, is answered and waits for nothing.
+    pub done: bool,
     /// The place of its newest turn.
     pub last_seq: TurnSeq,
     /// What it is ready for; computed from the aggregate after every decision.
     pub ready: Readiness,
-    /// Endings that the agent caused since the last accepted settlement.
-    pub tries: u32,
-    /// Starts since the last accepted settlement, whatever ended them.
-    pub starts: u32,
     /// What its attempts used up over its whole life.
     pub usage: Usage,
     /// When it was made.
@@ -114,6 +121,14 @@ pub struct Run {
     pub card: CardId,
     /// What job it does.
     pub kind: RunKind,
+    /// The run that sent it.
+    pub parent: Option<RunId>,
+    /// The codebase that it works on.
+    pub codebase: Option<CodebaseId>,
+    /// The model and effort that its parent chose, as its harness names them.
+    pub model: Option<String>,
+    /// See `model`.
+    pub effort: Option<String>,
     /// Where it is.
     pub state: RunState,
     /// Its present or last epoch.
@@ -140,9 +155,41 @@ pub struct Run {
     pub failed_because: Option<String>,
     /// How many of its last attempts failed with that class, one after another.
     pub failures_in_row: u32,
+    /// Endings that the agent caused since its last accepted settlement.
+    pub tries: u32,
+    /// Starts since its last accepted settlement, whatever ended them.
+    pub starts: u32,
+    /// The epoch of its last accepted settlement: an attempt that asks goes on until it settles too.
+    pub settled: Epoch,
+    /// Of a child that ended: the epoch of the parent's attempt that was given it to read back.
+    pub given: Option<Epoch>,
+    /// Of a child that ended: whether an attempt of its parent that was given it has settled.
+    pub read_back: bool,
+    /// When a person gave its work free for another route or machine.
+    pub handed_back_at: Option<Time>,
+    /// Whether its next attempts begin a new conversation of the agent program, with the record as its memory: the old one is full,
+    /// or another program's. Over with the next accepted settlement.
+    pub fresh: bool,
+}
+
+/// A text that belongs to a run. It is written once and never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunText {
+    /// The run.
+    pub run: RunId,
+    /// The attempt that wrote it; [`Epoch::NONE`] for the brief, which its parent wrote.
+    pub epoch: Epoch,
+    /// The words; at most 1 MiB.
+    pub body: String,
 }
 
 impl Run {
+    /// Says whether it may be started again by itself.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        self.state.is_live() || self.again_at.is_some()
+    }
+
     /// Returns the part that a fence compares.
     #[must_use]
     pub fn fence(&self) -> FenceRow {
@@ -169,6 +216,8 @@ pub struct Ask {
     pub choices: Vec<String>,
     /// Whether it offers to land the card's work.
     pub offer: Option<Offer>,
+    /// Whom it goes to now.
+    pub to: AskTo,
     /// Where it is.
     pub state: AskState,
     /// The answer; of an offer also the result of its landing.
@@ -181,7 +230,8 @@ pub struct Ask {
     pub answered_at: Option<Time>,
     /// Whether an attempt that had its answer has settled.
     pub delivered: bool,
-    /// The epoch of the last attempt whose claim found its answer: the answer is news to that attempt.
+    /// The epoch of the last attempt whose claim found it: of the asking run, which its answer is news to, or, while it is open
+    /// and goes to the parent, of the parent that is to settle it.
     pub given: Option<Epoch>,
     /// The turn with which it was asked, if its run spoke.
     pub turn: Option<TurnId>,

@@ -5,27 +5,38 @@
 //!
 //! * A card has one owner run for its whole life; each take gives it the next epoch, and at most one attempt of it is live.
 //! * A turn is pending, or leased to the run whose attempt is to answer it, or settled. An accepted settlement settles what
-//!   was leased, a final failure and a stop hand it back; so no turn is lost, and none is answered twice.
+//!   was leased, an owner's final failure and a stop hand it back, and what a failed launcher holds waits for a person; so no
+//!   turn is lost, and none is answered twice.
+//! * A child is sent once, with a brief that never changes, by an attempt that runs; its parent reads it back when all have ended.
 //! * An answer is news to the attempt whose claim found it (`given`), and stays news to the next one until an attempt settles.
 //! * What a card is ready for is computed after every decision and stored with it.
 
 mod answer;
 mod answer_ask;
+mod ask;
+mod close;
+mod dispatch;
 mod give_up;
 mod interrupt;
 mod landing;
 mod process;
+mod retry;
 mod send;
+mod start;
 mod stop;
 mod take;
 mod take_landing;
 
 pub use answer::answer;
 pub use answer_ask::answer_ask;
+pub use ask::{ask, settle_ask};
+pub use close::{close_card, hand_back};
+pub use dispatch::dispatch;
 pub use give_up::give_up;
 pub use interrupt::{hand_back_run, interrupt};
 pub use landing::{accept_landing, hand_back_landing, release_landing, settle_landing};
 pub use process::{clear_process, record_process};
+pub use retry::retry_card;
 pub use send::{send_existing, send_new};
 pub use stop::stop_card;
 pub use take::{Taker, take};

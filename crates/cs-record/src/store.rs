@@ -1,37 +1,52 @@
 //! The inner port: rows, locks and transactions, without a rule.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use async_trait::async_trait;
-use cs_fence::{InterruptOutcome, TokenHash};
-use cs_journal::{Action, Receipt};
+use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, Person, RunId, Time, TurnId, TurnSeq,
+    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, Time, TurnId,
+    TurnSeq,
 };
-use serde::{Deserialize, Serialize};
 
+use crate::journal::JournalRow;
 use crate::{
-    Aggregate, Ask, CardDetail, CardFilter, CardSummary, Codebase, LandingBrief, Pause, PauseScope, Peeked,
-    Present, ReadyFor, Run, RunBrief, Turn, Writes,
+    Aggregate, Ask, CardDetail, CardFilter, CardSummary, Codebase, LandingBrief, Limits, LiveLimit,
+    OldOperation, Park, Pause, Peeked, Present, ReadyFor, Route, Run, RunBrief, Scope, Turn, Writes,
 };
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Which ready cards to lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// Those that are ready for this kind of work, and whose route is not parked.
+    Ready(ReadyFor),
+    /// Those that a person wants tried although their route is parked, whatever they are ready for.
+    Recovery,
+}
+
 /// Which cards to lock, and which row beside the open ones the command names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Select {
-    /// Cards that are ready for this kind of work, that this machine may have, by the time from which they are ready; it never
-    /// waits for a lock.
+    /// Cards that are ready, that this machine may have by all its limits, and that wait for no other card: the one with the
+    /// highest priority first, then by the time from which they are ready, then by id; it never waits for a lock on a card.
     Ready {
-        /// The kind of work.
-        what: ReadyFor,
+        /// The kind of work; any, of the cards that a person wants tried on a parked route and of no others, for recovery.
+        what: Offer,
         /// The machine that takes.
         machine: MachineId,
         /// The routes that it drives.
         agents: Vec<String>,
         /// How many at most.
         limit: u32,
+    },
+    /// The card of this run, with the limits of the machine that starts something on it.
+    Start {
+        /// The machine.
+        machine: MachineId,
+        /// The run that goes on, or that sends another one.
+        run: RunId,
     },
     /// Cards with an accepted landing that this machine is to carry out: the first accepted of each codebase that has none
     /// running, in the order of acceptance; it never waits for a lock.
@@ -45,8 +60,16 @@ pub enum Select {
     Runs(Vec<RunId>),
     /// One card.
     Card(CardId),
-    /// One card, and the turn when it has it.
-    Turn(CardId, TurnId),
+    /// One card, also a new one, the turn when it has it, and whether these other cards are there and wait for it. While there
+    /// are any, no other selection of this kind with any is held: two cards cannot come to wait for each other at once.
+    Send {
+        /// The card.
+        card: CardId,
+        /// The turn.
+        turn: TurnId,
+        /// The cards that are to be done first.
+        after: Vec<CardId>,
+    },
     /// The card of this ask.
     Ask(AskId),
     /// One card, and the landing when it has it.
@@ -55,13 +78,13 @@ pub enum Select {
     Landing(LandingId),
 }
 
-/// The rows beside the card that a take must respect, locked before the cards.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Whether a pause covers the machine.
-    pub paused: bool,
-    /// The codebases that the machine has.
-    pub codebases: BTreeSet<CodebaseId>,
+/// A card that a command wants done before its own one, as it was under the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Earlier {
+    /// The card; one that is not there is left out.
+    pub card: CardId,
+    /// Whether it waits, over any number of others, for the card that is locked: then the two would wait for each other.
+    pub waits_for_it: bool,
 }
 
 /// What was read under the locks.
@@ -69,8 +92,10 @@ pub struct Limits {
 pub struct Facts {
     /// The record's time, also when nothing was locked.
     pub now: Time,
-    /// Limits of the taking machine; empty for other selections.
+    /// Limits of the machine that takes or starts; no limit and no codebase for other selections.
     pub limits: Limits,
+    /// The cards that are to be done first, of those that were asked for.
+    pub earlier: Vec<Earlier>,
     /// The locked cards, in the order of the selection.
     pub cards: Vec<Aggregate>,
 }
@@ -91,126 +116,6 @@ pub enum Lock<Tx> {
     Held(Locked<Tx>),
     /// The operation id is on the record already: this is its row. No transaction is open.
     Journaled(JournalRow),
-}
-
-/// What an operation did, once and for all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JournalEntry {
-    /// It took work.
-    Claimed {
-        /// How.
-        action: Action,
-        /// What.
-        receipt: Receipt,
-    },
-    /// It reported interruptions.
-    Interrupted(Vec<(RunId, InterruptOutcome)>),
-    /// It was fenced before it came.
-    Cancelled,
-}
-
-/// A journal row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JournalRow {
-    /// The operation.
-    pub operation: OperationId,
-    /// The machine that began it.
-    pub machine: MachineId,
-    /// What it did.
-    pub entry: JournalEntry,
-}
-
-/// The text under which interruptions are journaled; the actions of claims have texts of their own.
-const INTERRUPT: &str = "interrupt";
-const CANCELLED: &str = "cancelled";
-
-#[derive(Serialize, Deserialize)]
-struct StoredInterruption {
-    run: RunId,
-    outcome: String,
-}
-
-impl JournalEntry {
-    /// Returns the text that a store keeps as the kind of the entry.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Claimed { action, .. } => action.as_str(),
-            Self::Interrupted(_) => INTERRUPT,
-            Self::Cancelled => CANCELLED,
-        }
-    }
-
-    /// Returns the JSON text that a store keeps as the result: ids, kinds, epochs and times, no bodies.
-    ///
-    /// # Errors
-    /// Never for values that the rules make.
-    pub fn to_json(&self) -> Result<String, StoreError> {
-        let json = match self {
-            Self::Claimed { receipt, .. } => serde_json::to_string(receipt),
-            Self::Interrupted(outcomes) => {
-                let rows: Vec<_> = outcomes.iter().map(StoredInterruption::from).collect();
-                serde_json::to_string(&rows)
-            }
-            Self::Cancelled => Ok("null".to_owned()),
-        };
-        json.map_err(|error| StoreError::Corrupt(format!("a journal result cannot be written: {error}")))
-    }
-
-    /// Reads what a store kept.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] for a kind or result that this binary does not know.
-    pub fn from_stored(kind: &str, json: &str) -> Result<Self, StoreError> {
-        let corrupt =
-            |why: &dyn fmt::Display| StoreError::Corrupt(format!("journal row of kind `{kind}`: {why}"));
-        match kind {
-            CANCELLED => Ok(Self::Cancelled),
-            INTERRUPT => {
-                let rows: Vec<StoredInterruption> =
-                    serde_json::from_str(json).map_err(|error| corrupt(&error))?;
-                let outcomes = rows.iter().map(StoredInterruption::read).collect::<Option<_>>();
-                outcomes
-                    .map(Self::Interrupted)
-                    .ok_or_else(|| corrupt(&"unknown outcome"))
-            }
-            _ => {
-                let action = Action::ALL.iter().copied().find(|action| action.as_str() == kind);
-                let action = action.ok_or_else(|| corrupt(&"unknown action"))?;
-                let receipt = serde_json::from_str(json).map_err(|error| corrupt(&error))?;
-                Ok(Self::Claimed { action, receipt })
-            }
-        }
-    }
-}
-
-const OUTCOMES: [(InterruptOutcome, &str); 4] = [
-    (InterruptOutcome::Interrupted, "interrupted"),
-    (InterruptOutcome::AlreadyInterrupted, "already_interrupted"),
-    (InterruptOutcome::Continued, "continued"),
-    (InterruptOutcome::Stale, "stale"),
-];
-
-impl From<&(RunId, InterruptOutcome)> for StoredInterruption {
-    fn from((run, outcome): &(RunId, InterruptOutcome)) -> Self {
-        let text = match outcome {
-            InterruptOutcome::Interrupted => OUTCOMES[0].1,
-            InterruptOutcome::AlreadyInterrupted => OUTCOMES[1].1,
-            InterruptOutcome::Continued => OUTCOMES[2].1,
-            InterruptOutcome::Stale => OUTCOMES[3].1,
-        };
-        Self {
-            run: *run,
-            outcome: text.to_owned(),
-        }
-    }
-}
-
-impl StoredInterruption {
-    fn read(&self) -> Option<(RunId, InterruptOutcome)> {
-        let known = OUTCOMES.iter().find(|(_, text)| *text == self.outcome);
-        known.map(|(outcome, _)| (self.run, *outcome))
-    }
 }
 
 /// Why a store has no result. After any of them nothing was written, except after `Unknown`.
@@ -357,19 +262,55 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
-    async fn pause(&self, scope: PauseScope, reason: Option<&str>, by: &Person) -> Result<Pause, StoreError>;
+    async fn pause(
+        &self,
+        scope: Scope,
+        kind: PauseKind,
+        reason: Option<&str>,
+        by: &Person,
+    ) -> Result<Pause, StoreError>;
 
     /// Removes a pause; says whether there was one.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
-    async fn unpause(&self, scope: PauseScope) -> Result<bool, StoreError>;
+    async fn unpause(&self, scope: Scope) -> Result<bool, StoreError>;
 
-    /// Lists the pauses that cover a machine, everything first.
+    /// Lists the pauses that cover a machine or a codebase that it has, everything first, then the machine, then codebases by id.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
     async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, StoreError>;
+
+    /// Writes how many runs may be live in a scope, in the place of such a row of the same scope; nothing removes it.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn limit(&self, scope: Scope, most: Option<u32>, by: &Person) -> Result<(), StoreError>;
+
+    /// Lists all limits, those of machines first, by id.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn limits(&self) -> Result<Vec<LiveLimit>, StoreError>;
+
+    /// Lists the parked routes of a machine, by agent, also those whose time is over.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn parks(&self, machine: MachineId) -> Result<Vec<Park>, StoreError>;
+
+    /// Removes the park of a route; says whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn unpark(&self, route: &Route) -> Result<bool, StoreError>;
+
+    /// Removes journal rows as [`forget_operations`](crate::Housekeeping::forget_operations) says.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn forget_operations(&self, limit: u32, dry_run: bool) -> Result<Vec<OldOperation>, StoreError>;
 
     /// Writes a codebase unless it is there, and that the machine has it.
     ///
@@ -391,3 +332,6 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
 
 /// How long a machine counts as present after its last word.
 pub const PRESENCE_LIFE: std::time::Duration = std::time::Duration::from_secs(90);
+
+/// How long journal rows are kept: after they were written, and after the last attempt that they name has ended.
+pub const JOURNAL_LIFE: std::time::Duration = std::time::Duration::from_secs(7 * 24 * 60 * 60);

@@ -2,8 +2,8 @@
 
 use cs_fence::{ProcessFact, TokenHash};
 use cs_model::{
-    AskId, AskState, CardId, CardState, CodebaseId, Ending, Epoch, IdSource, LandingId, LandingState,
-    MachineId, RunId, RunKind, RunState, Time, TurnId, TurnSeq, TurnState,
+    AskId, AskState, AskTo, CardId, CardState, CodebaseId, Ending, Epoch, IdSource, LandingId, LandingState,
+    MachineId, Opening, Priority, RunId, RunKind, RunState, Time, TurnId, TurnSeq, TurnState,
 };
 use cs_record::{Aggregate, Ask, Card, Landing, Readiness, ReadyFor, Run, TurnMark, readiness};
 use cs_testkit::{SeededIds, SetClock};
@@ -209,6 +209,7 @@ fn aggregate(case: Case) -> Aggregate {
         question: "which way?".to_owned(),
         choices: Vec::new(),
         offer: None,
+        to: AskTo::Person,
         state: *state,
         answer: None,
         answered_by: None,
@@ -244,6 +245,7 @@ fn aggregate(case: Case) -> Aggregate {
             })
             .into_iter()
             .collect(),
+        waits_for: Vec::new(),
     }
 }
 
@@ -259,13 +261,16 @@ fn plain_card(id: CardId, state: CardState, owner: Option<RunId>) -> Card {
         agent: "mine".parse().expect("a name"),
         owner,
         machine: None,
+        opening: Opening::Owner,
+        priority: Priority::default(),
+        not_before: None,
+        recovery: false,
+        done: false,
         last_seq: TurnSeq::START,
         ready: Readiness {
             what: ReadyFor::Nothing,
             from: time(0),
         },
-        tries: 0,
-        starts: 0,
         usage: cs_settle::Usage::default(),
         created_at: time(0),
         updated_at: time(9),
@@ -278,6 +283,10 @@ fn run(card: CardId, id: RunId, machine: MachineId, state: RunState, case: Case)
         id,
         card,
         kind: RunKind::Owner,
+        parent: None,
+        codebase: None,
+        model: None,
+        effort: None,
         state,
         epoch: Epoch::new(1),
         token: TokenHash::from_bytes([1; 32]),
@@ -295,6 +304,13 @@ fn run(card: CardId, id: RunId, machine: MachineId, state: RunState, case: Case)
         failure: None,
         failed_because: None,
         failures_in_row: 0,
+        tries: 0,
+        starts: 1,
+        settled: Epoch::NONE,
+        given: None,
+        read_back: false,
+        handed_back_at: None,
+        fresh: false,
     }
 }
 

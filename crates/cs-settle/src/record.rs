@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced};
-use cs_model::{AskId, FailureClass, Time, TurnId};
+use cs_model::{AskId, AskTo, FailureClass, Time, TurnId};
 
 /// What an attempt used up, as far as its harness said so. Sums over a card's life are kept on the card.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct NewAsk {
     pub choices: Vec<String>,
     /// Whether this is an offer to land the card's work, and the message of the merge if the agent gave one.
     pub offer: Option<Offer>,
+    /// Whom it goes to. A question to the parent of a run that has none goes to a person.
+    pub to: AskTo,
 }
 
 /// An offer to land.
@@ -43,7 +45,8 @@ pub struct Offer {
 /// A successful end of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The words for the card, redacted; nothing when this run does not speak or has nothing to say.
+    /// The words, redacted: a turn of an owner or launcher, the report of a worker; nothing when this run does not speak or has
+    /// nothing to say.
     pub text: Option<String>,
     /// The question with which it ended, if it did.
     pub ask: Option<NewAsk>,
@@ -65,7 +68,7 @@ impl Answer {
 /// What an answer did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// The turn that holds the words; nothing when there were none.
+    /// The turn that holds the words; nothing when there were none, or they are a report.
     pub turn: Option<TurnId>,
     /// Whether the run now waits for an answer; otherwise it is finished.
     pub asked: bool,
@@ -78,8 +81,23 @@ pub struct GiveUp {
     pub class: FailureClass,
     /// The reason for people: no local path, no secret, no raw text of a provider.
     pub reason: String,
+    /// From when the provider takes work again, where it said so. It is used for a rate limit only.
+    pub until: Option<Time>,
     /// What the attempt used up.
     pub usage: Usage,
+}
+
+impl GiveUp {
+    /// A failure of this class for this reason; nothing is known of a time or of what it used up.
+    #[must_use]
+    pub fn new(class: FailureClass, reason: impl Into<String>) -> Self {
+        Self {
+            class,
+            reason: reason.into(),
+            until: None,
+            usage: Usage::default(),
+        }
+    }
 }
 
 /// What a failure led to. The record decides it by the tables of this crate, under the card's lock.
@@ -92,7 +110,13 @@ pub enum GaveUp {
         /// How many tries are used up, out of [`MAX_TRIES`](crate::MAX_TRIES).
         tries: u32,
     },
-    /// The run failed for good. The card keeps its turns and the reason, and waits for a retry or a new turn.
+    /// The run waits for its route, which is parked now: until a person or a success says that the cause is gone. It keeps what
+    /// it holds, and the wait counts no try.
+    Parked,
+    /// The run had asked before it failed: its question stands, and what it was given is settled (ST-4).
+    Asked,
+    /// The run failed for good. An owner's or launcher's card keeps its turns and the reason, and waits for a retry or a new
+    /// turn; a worker's parent reads it back.
     Failed {
         /// How many tries were used up.
         tries: u32,
@@ -121,8 +145,14 @@ pub trait SettlementRecord: fmt::Debug + Send + Sync {
     /// [`SettleError`] when the record cannot answer.
     async fn answer(&self, attempt: &Attempt, answer: &Answer) -> Result<Fenced<Answered>, SettleError>;
 
-    /// Ends a running attempt with failure, and decides by the retry table whether the run goes on. When it does not, what
-    /// it held is handed back to the card, and the card is `failed` with the reason (ST-3, ST-8).
+    /// Ends a running attempt with failure, and decides by the retry table whether the run goes on. When it does not:
+    ///
+    /// * what an owner held is handed back to the card, and the card is `failed` with the reason (ST-3, ST-8);
+    /// * what a launcher held stays with it, so that no new one is started for ever, and the card is `failed` unless an owner
+    ///   has become responsible for it;
+    /// * a worker's failure is read back by its parent.
+    ///
+    /// The kind of the run decides, not the caller: there is one way to end a run with failure.
     ///
     /// # Errors
     /// [`SettleError`] when the record cannot answer.

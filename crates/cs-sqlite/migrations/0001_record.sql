@@ -8,13 +8,14 @@ create table codebases (
 ) strict;
 
 create table machines (
-    id            text    not null primary key,
-    name          text    not null,
-    person        text    not null,
-    boot_id       text    not null,
-    daemon        text    not null check (length(daemon) = 64),
-    seen_at       integer not null,
-    present_until integer not null
+    id              text    not null primary key,
+    name            text    not null,
+    person          text    not null,
+    boot_id         text    not null,
+    daemon          text    not null check (length(daemon) = 64),
+    seen_at         integer not null,
+    present_until   integer not null,
+    serves_everyone integer not null check (serves_everyone in (0, 1))
 ) strict;
 
 -- Which codebases a machine has a checkout of. A command may say so before the machine's daemon was ever there.
@@ -24,13 +25,40 @@ create table machine_codebases (
     primary key (machine_id, codebase_id)
 ) strict, without rowid;
 
+-- What stops new work, one row a scope: everything, a machine or a codebase.
 create table pauses (
-    scope      text    not null primary key,
-    machine_id text    check ((machine_id is null) = (scope = 'everything')),
-    reason     text,
-    person     text    not null,
-    at         integer not null
+    scope       text    not null primary key check (scope = case
+        when machine_id is not null then 'machine:' || machine_id
+        when codebase_id is not null then 'codebase:' || codebase_id
+        else 'everything' end),
+    kind        text    not null check (kind in ('pause', 'drain')),
+    machine_id  text,
+    codebase_id text    check (codebase_id is null or machine_id is null),
+    reason      text,
+    person      text    not null,
+    at          integer not null
 ) strict;
+
+-- How many runs may be live on a machine or a codebase. They are counted where a limit is applied, under the write lock.
+create table limits (
+    kind   text    not null check (kind in ('machine', 'codebase')),
+    id     text    not null,
+    most   integer not null check (most >= 0),
+    person text    not null,
+    at     integer not null,
+    primary key (kind, id)
+) strict, without rowid;
+
+-- Routes that take no work: until a time, or, without one, until a person or a success says otherwise.
+create table parked_routes (
+    machine_id text    not null,
+    agent      text    not null,
+    class      text    not null,
+    reason     text    not null,
+    since      integer not null,
+    until      integer,
+    primary key (machine_id, agent)
+) strict, without rowid;
 
 create table cards (
     id                   text    not null primary key,
@@ -43,11 +71,14 @@ create table cards (
     agent                text    not null,
     owner_id             text    references runs (id),
     machine_id           text,
+    opening              text    not null check (opening in ('owner', 'launcher')),
+    priority             integer not null check (priority between -100 and 100),
+    not_before           integer,
+    recovery             integer not null check (recovery in (0, 1)),
+    done                 integer not null check (done in (0, 1)),
     last_seq             integer not null check (last_seq >= 0),
     ready_for            text    not null check (ready_for in ('nothing', 'turns', 'rearm', 'resume')),
     ready_from           integer not null,
-    tries                integer not null check (tries >= 0),
-    starts               integer not null check (starts >= 0),
     usage_turns          integer not null check (usage_turns >= 0),
     usage_input_tokens   integer not null check (usage_input_tokens >= 0),
     usage_output_tokens  integer not null check (usage_output_tokens >= 0),
@@ -58,13 +89,45 @@ create table cards (
     check (state = 'open' or ready_for = 'nothing')
 ) strict;
 
-create index cards_ready on cards (ready_for, ready_from) where ready_for <> 'nothing';
+create index cards_ready on cards (ready_for, priority desc, ready_from, id) where ready_for <> 'nothing';
+create index cards_recovery on cards (priority desc, ready_from, id) where recovery = 1;
 create index cards_updated on cards (updated_at);
+
+-- Which cards wait for which. A card never waits for itself, over any number of others.
+create table card_dependencies (
+    card_id  text not null references cards (id),
+    after_id text not null references cards (id),
+    primary key (card_id, after_id)
+) strict, without rowid;
+
+create index card_dependencies_after on card_dependencies (after_id);
+
+create trigger card_dependencies_without_cycle before insert on card_dependencies
+begin
+    select raise(abort, 'a card cannot wait for itself')
+    where new.after_id in (
+        with recursive waiting (id) as (
+            select new.card_id
+            union
+            select d.card_id from waiting join card_dependencies d on d.after_id = waiting.id
+        )
+        select id from waiting
+    );
+end;
+
+create trigger card_dependencies_stay before update on card_dependencies
+begin
+    select raise(abort, 'a dependency is never changed');
+end;
 
 create table runs (
     id              text    not null primary key,
     card_id         text    not null references cards (id),
     kind            text    not null check (kind in ('launcher', 'owner', 'worker', 'issue')),
+    parent_id       text    references runs (id),
+    codebase_id     text    references codebases (id),
+    model           text,
+    effort          text,
     state           text    not null check (state in (
         'running', 'asked', 'finished', 'failed', 'stopped', 'interrupted', 'capped_turns', 'capped_wall', 'capped_spend',
         'capped_output', 'blocked', 'orphaned_clean', 'orphaned_dirty')),
@@ -82,19 +145,63 @@ create table runs (
     failure         text,
     failed_because  text,
     failures_in_row integer not null check (failures_in_row >= 0),
+    tries           integer not null check (tries >= 0),
+    starts          integer not null check (starts >= 0),
+    settled         integer not null check (settled between 0 and epoch),
+    given           integer check (given >= 1),
+    read_back       integer not null check (read_back in (0, 1)),
+    handed_back_at  integer,
+    fresh           integer not null check (fresh in (0, 1)),
+    check (kind <> 'worker' or parent_id is not null),
+    check (parent_id is not null or (given is null and read_back = 0)),
+    check (read_back = 0 or ended_at is not null),
     check ((pid is null) = (start_ticks is null) and (pid is null) = (boot_id is null)),
     check ((state in ('running', 'asked')) = (ended_at is null)),
     check (again_at is null or state in ('failed', 'interrupted'))
 ) strict;
 
 create index runs_card on runs (card_id);
+create index runs_of_parent on runs (parent_id) where parent_id is not null;
+-- What a decision about a card looks at, beside its owner.
+create index runs_open on runs (card_id)
+    where state in ('running', 'asked') or again_at is not null or pid is not null or (parent_id is not null and read_back = 0);
+-- What counts as live, and what has a process to look for.
 create index runs_process on runs (machine_id) where pid is not null or state = 'running';
+create index runs_live_on_codebase on runs (codebase_id) where pid is not null or state = 'running';
 create unique index runs_one_live on runs (card_id, kind) where kind in ('launcher', 'owner') and state in ('running', 'asked');
 
 create trigger runs_epoch_grows before update of epoch, token on runs
 when new.epoch < old.epoch or (new.token <> old.token and new.epoch = old.epoch)
 begin
     select raise(abort, 'the epoch of a run only grows, and each has one token');
+end;
+
+create trigger runs_parent_fits before insert on runs when new.parent_id is not null
+begin
+    select raise(abort, 'a worker is sent by the owner of its card, and an owner by a launcher of it')
+    where not exists (
+        select 1 from runs p
+        where p.id = new.parent_id and p.card_id = new.card_id
+          and (new.kind, p.kind) in (values ('worker', 'owner'), ('owner', 'launcher')));
+end;
+
+create trigger runs_stay_what_they_are before update of card_id, kind, parent_id on runs
+when new.card_id <> old.card_id or new.kind <> old.kind or new.parent_id is not old.parent_id
+begin
+    select raise(abort, 'a run never changes its card, kind or parent');
+end;
+
+-- Epoch 0 is the brief, which the parent wrote; every other one is the report of that attempt.
+create table run_texts (
+    run_id text    not null references runs (id),
+    epoch  integer not null check (epoch >= 0),
+    body   text    not null,
+    primary key (run_id, epoch)
+) strict;
+
+create trigger run_texts_stay before update on run_texts
+begin
+    select raise(abort, 'a text of a run is written once');
 end;
 
 create table turns (
@@ -122,6 +229,7 @@ create table asks (
     choices          text    not null check (json_type(choices) = 'array'),
     offer            integer not null check (offer in (0, 1)),
     offer_message    text    check (offer = 1 or offer_message is null),
+    addressee        text    not null check (addressee in ('person', 'parent')),
     state            text    not null check (state in ('open', 'accepted', 'answered', 'withdrawn')),
     answer           text,
     answered_by_kind text    check (answered_by_kind in ('person', 'agent', 'system')),
@@ -171,6 +279,8 @@ create table journal (
     operation_id text    not null primary key,
     machine_id   text    not null,
     kind         text    not null,
-    result       text    not null,
+    result       text    not null check (json_valid(result)),
     at           integer not null
 ) strict;
+
+create index journal_at on journal (at, operation_id);

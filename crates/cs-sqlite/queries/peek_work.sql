@@ -1,31 +1,15 @@
--- Says what a machine could take now, and from when it could take more. Always one row.
-with paused as (
-    select exists (select 1 from pauses p where p.machine_id is null or p.machine_id = ?1) as yes
-),
-mine as (
-    select c.ready_for, c.ready_from from cards c
-    where c.ready_for <> 'nothing' and c.state = 'open'
-      and (c.machine_id is null or c.machine_id = ?1)
-      and (c.codebase_id is null or exists (
-            select 1 from machine_codebases m where m.machine_id = ?1 and m.codebase_id = c.codebase_id))
-      and c.agent in (select value from json_each(?2))
-      and not (select yes from paused)
-)
+-- After parts/take.sql: says what a machine could take now, and from when it could take more. Always one row.
 select
-    exists (select 1 from mine where ready_for = 'turns' and ready_from <= ?3) as turns,
-    exists (select 1 from mine where ready_for = 'rearm' and ready_from <= ?3) as rearms,
-    exists (select 1 from mine where ready_for = 'resume' and ready_from <= ?3) as resumes,
-    exists (
-        select 1 from landings l join cards c on c.id = l.card_id
-        where l.state = 'accepted' and l.machine_id = ?1 and not (select yes from paused)
-          and not exists (select 1 from landings r where r.codebase_id = l.codebase_id and r.state = 'running')
-          and not exists (
-                select 1 from landings e
-                where e.codebase_id = l.codebase_id and e.state = 'accepted' and e.machine_id = ?1
-                  and (e.accepted_at, e.id) < (l.accepted_at, l.id))
-          and not exists (select 1 from runs o where o.id = c.owner_id and o.pid is not null)
-    ) as landings,
+    exists (select 1 from offered o where o.ready_for = 'turns' and o.ready_from <= ?3 and not o.is_parked) as turns,
+    exists (select 1 from offered o where o.ready_for = 'rearm' and o.ready_from <= ?3 and not o.is_parked) as rearms,
+    exists (select 1 from offered o where o.ready_for = 'resume' and o.ready_from <= ?3 and not o.is_parked) as resumes,
+    exists (select 1 from offered o where o.recovery = 1 and o.ready_from <= ?3) as recovery,
+    exists (select 1 from landable) as landings,
     exists (
         select 1 from runs r where r.machine_id = ?1 and r.pid is not null and r.state <> 'running'
     ) as to_close,
-    (select min(ready_from) from mine where ready_from > ?3) as next_due
+    (select min(due.at) from (
+        select min(o.ready_from) as at from offered o where o.ready_from > ?3
+        union all
+        select min(k.until) from parked_routes k where k.machine_id = ?1 and k.until > ?3
+    ) due) as next_due

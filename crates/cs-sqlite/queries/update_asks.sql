@@ -1,5 +1,6 @@
 -- Changes asks from a JSON array of rows before and after. A row whose fence does not hold is left out: as many rows must change as the array has.
 update asks set
+    addressee = w.value->>'$.now.addressee',
     state = w.value->>'$.now.state',
     answer = w.value->>'$.now.answer',
     answered_by_kind = w.value->>'$.now.answered_by_kind',

@@ -13,7 +13,14 @@ update runs set
     again_at = w.value->>'$.now.again_at',
     failure = w.value->>'$.now.failure',
     failed_because = w.value->>'$.now.failed_because',
-    failures_in_row = w.value->>'$.now.failures_in_row'
+    failures_in_row = w.value->>'$.now.failures_in_row',
+    tries = w.value->>'$.now.tries',
+    starts = w.value->>'$.now.starts',
+    settled = w.value->>'$.now.settled',
+    given = w.value->>'$.now.given',
+    read_back = w.value->>'$.now.read_back',
+    handed_back_at = w.value->>'$.now.handed_back_at',
+    fresh = w.value->>'$.now.fresh'
 from jsonb_each(?1) as w
 where runs.id = w.value->>'$.now.id'
   and runs.epoch is w.value->>'$.was.epoch'

@@ -7,9 +7,12 @@
 //! This crate must never decide anything: rules are in cs-record.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod briefs;
 mod error;
+mod forget;
 #[cfg(test)]
 mod full_test;
+mod limits;
 mod load;
 mod lock;
 mod machines;
@@ -20,9 +23,12 @@ mod open;
 #[cfg(test)]
 mod queries_test;
 mod reads;
+mod row_asks;
 mod row_cards;
+mod row_limits;
 mod row_runs;
 mod store;
+mod take;
 mod write;
 
 pub use open::OpenError;

@@ -1,4 +1,4 @@
-//! Loads whole aggregates: four statements for any number of cards.
+//! Loads whole aggregates: five statements for any number of cards.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use serde::Serialize;
 use sqlx::SqliteConnection;
 
 use crate::error::{store_error, undecodable};
-use crate::row_cards::{AskRow, CardRow, MarkRow, parse};
+use crate::row_asks::AskRow;
+use crate::row_cards::{CardRow, MarkRow, parse};
 use crate::row_runs::{LandingRow, RunRow};
 
 /// Writes a value as the JSON text that `json_each` reads.
@@ -53,6 +54,9 @@ pub(crate) async fn aggregates(
         .fetch_all(&mut *connection)
         .await
         .map_err(|error| store_error("load_landings", error))?;
+    for (card, after) in dependencies(&mut *connection, &ids).await? {
+        found.card(card)?.waits_for.push(after);
+    }
     for row in runs {
         let run = Run::try_from(row)?;
         found.card(run.card)?.runs.push(run);
@@ -73,6 +77,22 @@ pub(crate) async fn aggregates(
     Ok(found.into_order())
 }
 
+/// Reads which of the cards in a JSON array wait for which that are not done, by id.
+pub(crate) async fn dependencies(
+    connection: &mut SqliteConnection,
+    ids: &str,
+) -> Result<Vec<(CardId, CardId)>, StoreError> {
+    let table = "card_dependencies";
+    let rows: Vec<(String, String)> = sqlx::query_as(include_str!("../queries/load_dependencies.sql"))
+        .bind(ids)
+        .fetch_all(connection)
+        .await
+        .map_err(|error| store_error("load_dependencies", error))?;
+    let pair =
+        |(card, after): (String, String)| Ok((parse(table, &card, &card)?, parse(table, &after, &after)?));
+    rows.into_iter().map(pair).collect()
+}
+
 /// Cards by id, and the order in which they were selected.
 struct Found {
     order: Vec<CardId>,
@@ -91,6 +111,7 @@ impl Found {
                 turns: Vec::new(),
                 asks: Vec::new(),
                 landings: Vec::new(),
+                waits_for: Vec::new(),
             };
             cards.insert(aggregate.card.id, aggregate);
         }

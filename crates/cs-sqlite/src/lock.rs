@@ -1,13 +1,16 @@
 //! Begins transactions: the journal row first, then the limits, then the cards, then what belongs to them.
 
 use cs_model::{MachineId, OperationId, Time};
-use cs_record::{Aggregate, Facts, JournalRow, Limits, Select, StoreError};
-use sqlx::SqliteConnection;
+use cs_record::{Aggregate, Earlier, Facts, JournalRow, Limits, Offer, Select, StoreError};
+use sqlx::query::QueryAs;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Sqlite, SqliteConnection};
 
 use crate::error::store_error;
 use crate::load::{aggregates, json};
 use crate::row_cards::{CardRow, parse};
 use crate::row_runs::JournalStored;
+use crate::take::{after, limits};
 
 /// The kind of a journal row whose transaction is not over; nobody else ever sees one.
 pub(crate) const BEGUN: &str = "begun";
@@ -45,37 +48,54 @@ pub(crate) async fn read(
     now: Time,
 ) -> Result<Facts, StoreError> {
     let limits = match select {
-        Select::Ready { machine, .. } | Select::Landings { machine, .. } => {
-            limits(connection, *machine).await?
+        Select::Ready { machine, .. } | Select::Landings { machine, .. } | Select::Start { machine, .. } => {
+            limits(connection, *machine, now).await?
         }
         Select::Runs(_)
         | Select::Card(_)
-        | Select::Turn(..)
+        | Select::Send { .. }
         | Select::Ask(_)
         | Select::CardLanding(..)
         | Select::Landing(_) => Limits::default(),
     };
+    let earlier = earlier(connection, select).await?;
     let rows = cards(connection, select, now).await?;
     let cards: Vec<Aggregate> = aggregates(connection, rows, &named(select)).await?;
-    Ok(Facts { now, limits, cards })
+    Ok(Facts {
+        now,
+        limits,
+        earlier,
+        cards,
+    })
 }
 
-async fn limits(connection: &mut SqliteConnection, machine: MachineId) -> Result<Limits, StoreError> {
-    let paused: bool = sqlx::query_scalar(include_str!("../queries/is_paused.sql"))
-        .bind(machine.to_string())
-        .fetch_one(&mut *connection)
+/// Reads the cards that a command wants done before its own one.
+async fn earlier(connection: &mut SqliteConnection, select: &Select) -> Result<Vec<Earlier>, StoreError> {
+    let (card, after) = match select {
+        Select::Send { card, after, .. } if !after.is_empty() => (card, after),
+        Select::Send { .. }
+        | Select::Ready { .. }
+        | Select::Start { .. }
+        | Select::Landings { .. }
+        | Select::Runs(_)
+        | Select::Card(_)
+        | Select::Ask(_)
+        | Select::CardLanding(..)
+        | Select::Landing(_) => return Ok(Vec::new()),
+    };
+    let rows: Vec<(String, bool)> = sqlx::query_as(include_str!("../queries/find_earlier.sql"))
+        .bind(card.to_string())
+        .bind(json(after)?)
+        .fetch_all(connection)
         .await
-        .map_err(|error| store_error("is_paused", error))?;
-    let codebases: Vec<String> = sqlx::query_scalar(include_str!("../queries/list_machine_codebases.sql"))
-        .bind(machine.to_string())
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| store_error("list_machine_codebases", error))?;
-    let codebases = codebases
-        .iter()
-        .map(|id| parse("machine_codebases", id, id))
-        .collect::<Result<_, _>>()?;
-    Ok(Limits { paused, codebases })
+        .map_err(|error| store_error("find_earlier", error))?;
+    let earlier = |(id, waits_for_it): (String, bool)| {
+        Ok(Earlier {
+            card: parse("cards", &id, &id)?,
+            waits_for_it,
+        })
+    };
+    rows.into_iter().map(earlier).collect()
 }
 
 async fn cards(
@@ -89,19 +109,19 @@ async fn cards(
             machine,
             agents,
             limit,
-        } => sqlx::query_as(include_str!("../queries/select_ready.sql"))
-            .bind(what.as_str())
+        } => ready(*what, *machine, &json(agents)?, now, *limit),
+        Select::Landings { machine, limit } => sqlx::query_as(after!("take", "select_landings"))
+            .bind(machine.to_string())
+            .bind("[]")
             .bind(now.unix_micros())
-            .bind(machine.to_string())
-            .bind(json(agents)?)
-            .bind(i64::from(*limit)),
-        Select::Landings { machine, limit } => sqlx::query_as(include_str!("../queries/select_landings.sql"))
-            .bind(machine.to_string())
             .bind(i64::from(*limit)),
         Select::Runs(runs) => {
             sqlx::query_as(include_str!("../queries/select_cards_of_runs.sql")).bind(json(runs)?)
         }
-        Select::Card(card) | Select::Turn(card, _) | Select::CardLanding(card, _) => {
+        Select::Start { run, .. } => {
+            sqlx::query_as(include_str!("../queries/select_cards_of_runs.sql")).bind(json(&[run])?)
+        }
+        Select::Card(card) | Select::Send { card, .. } | Select::CardLanding(card, _) => {
             sqlx::query_as(include_str!("../queries/select_cards.sql")).bind(json(&[card])?)
         }
         Select::Ask(ask) => {
@@ -117,12 +137,29 @@ async fn cards(
         .map_err(|error| store_error("select cards", error))
 }
 
+type CardQuery = QueryAs<'static, Sqlite, CardRow, SqliteArguments>;
+
+fn ready(what: Offer, machine: MachineId, agents: &str, now: Time, limit: u32) -> CardQuery {
+    let begin = |sql: &'static str| {
+        sqlx::query_as(sql)
+            .bind(machine.to_string())
+            .bind(agents.to_owned())
+            .bind(now.unix_micros())
+    };
+    match what {
+        Offer::Ready(what) => begin(after!("take", "select_ready")).bind(what.as_str()),
+        Offer::Recovery => begin(after!("take", "select_recovery")),
+    }
+    .bind(i64::from(limit))
+}
+
 /// The ids of the rows that are loaded whatever their state.
 fn named(select: &Select) -> Vec<String> {
     match select {
         Select::Ready { .. } | Select::Landings { .. } | Select::Card(_) => Vec::new(),
         Select::Runs(runs) => runs.iter().map(ToString::to_string).collect(),
-        Select::Turn(_, turn) => vec![turn.to_string()],
+        Select::Start { run, .. } => vec![run.to_string()],
+        Select::Send { turn, .. } => vec![turn.to_string()],
         Select::Ask(ask) => vec![ask.to_string()],
         Select::CardLanding(_, landing) | Select::Landing(landing) => vec![landing.to_string()],
     }

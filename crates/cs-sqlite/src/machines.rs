@@ -1,15 +1,15 @@
-//! Machines, pauses and codebases.
+//! Machines and codebases.
 
 use cs_fence::TokenHash;
-use cs_model::{CodebaseId, MachineId, Person, Time};
-use cs_record::{Codebase, PRESENCE_LIFE, Pause, PauseScope, Present, Registered, StoreError};
-use sqlx::{FromRow, SqliteConnection};
+use cs_model::{CodebaseId, MachineId, Time};
+use cs_record::{Codebase, PRESENCE_LIFE, Present, Registered, StoreError};
+use sqlx::SqliteConnection;
 
 use crate::SqliteStore;
 use crate::error::{commit_error, store_error};
 use crate::load::json;
 use crate::reads::CodebaseRow;
-use crate::row_cards::{parse, parse_opt};
+use crate::row_cards::parse;
 
 pub(crate) async fn present(store: &SqliteStore, present: &Present) -> Result<Registered<()>, StoreError> {
     let mut tx = store.begin().await?;
@@ -41,6 +41,7 @@ pub(crate) async fn present(store: &SqliteStore, present: &Present) -> Result<Re
         .bind(present.daemon.to_string())
         .bind(now.unix_micros())
         .bind(now.plus(PRESENCE_LIFE).unix_micros())
+        .bind(present.serves_everyone)
         .execute(&mut *tx)
         .await
         .map_err(|error| store_error("upsert_machine", error))?;
@@ -84,78 +85,6 @@ pub(crate) async fn leave(
         .await
         .map_err(|error| store_error("leave_machine", error))?;
     tx.commit().await.map_err(commit_error)
-}
-
-/// Returns the key of a scope, and its machine.
-fn scope_columns(scope: PauseScope) -> (String, Option<String>) {
-    match scope {
-        PauseScope::Everything => ("everything".to_owned(), None),
-        PauseScope::Machine(machine) => (machine.to_string(), Some(machine.to_string())),
-    }
-}
-
-pub(crate) async fn pause(
-    store: &SqliteStore,
-    scope: PauseScope,
-    reason: Option<&str>,
-    by: &Person,
-) -> Result<Pause, StoreError> {
-    let mut tx = store.begin().await?;
-    let at = store.now();
-    let (key, machine) = scope_columns(scope);
-    sqlx::query(include_str!("../queries/upsert_pause.sql"))
-        .bind(key)
-        .bind(machine)
-        .bind(reason)
-        .bind(by.as_str())
-        .bind(at.unix_micros())
-        .execute(&mut *tx)
-        .await
-        .map_err(|error| store_error("upsert_pause", error))?;
-    tx.commit().await.map_err(commit_error)?;
-    Ok(Pause {
-        scope,
-        reason: reason.map(ToOwned::to_owned),
-        by: by.clone(),
-        at,
-    })
-}
-
-pub(crate) async fn unpause(store: &SqliteStore, scope: PauseScope) -> Result<bool, StoreError> {
-    let mut tx = store.begin().await?;
-    let done = sqlx::query(include_str!("../queries/delete_pause.sql"))
-        .bind(scope_columns(scope).0)
-        .execute(&mut *tx)
-        .await
-        .map_err(|error| store_error("delete_pause", error))?;
-    tx.commit().await.map_err(commit_error)?;
-    Ok(done.rows_affected() > 0)
-}
-
-#[derive(FromRow)]
-struct PauseRow {
-    machine_id: Option<String>,
-    reason: Option<String>,
-    person: String,
-    at: i64,
-}
-
-pub(crate) async fn pauses(store: &SqliteStore, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
-    let rows: Vec<PauseRow> = sqlx::query_as(include_str!("../queries/list_pauses.sql"))
-        .bind(machine.to_string())
-        .fetch_all(&store.readers)
-        .await
-        .map_err(|error| store_error("list_pauses", error))?;
-    let pause = |row: PauseRow| {
-        let machine = parse_opt("pauses", "of a machine", row.machine_id.as_deref())?;
-        Ok(Pause {
-            scope: machine.map_or(PauseScope::Everything, PauseScope::Machine),
-            reason: row.reason,
-            by: parse("pauses", "of a person", &row.person)?,
-            at: Time::from_unix_micros(row.at),
-        })
-    };
-    rows.into_iter().map(pause).collect()
 }
 
 pub(crate) async fn add_codebase(

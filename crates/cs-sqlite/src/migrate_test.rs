@@ -4,8 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use cs_model::PauseKind;
 use cs_model::{Clock, Time};
-use cs_record::{PauseScope, RowStore};
+use cs_record::{RowStore, Scope};
 
 use crate::OpenError;
 use crate::migrate::{MIGRATIONS, Migration, copy_path};
@@ -35,7 +36,7 @@ async fn old_record(path: &Path) {
         .expect("it opens");
     let ada = "Ada".parse().expect("a name");
     store
-        .pause(PauseScope::Everything, Some("lunch"), &ada)
+        .pause(Scope::Everything, PauseKind::Pause, Some("lunch"), &ada)
         .await
         .expect("it pauses");
     store.close().await;
@@ -46,7 +47,7 @@ async fn check_paused(path: &Path, migrations: &[Migration]) {
         .await
         .expect("it opens");
     assert!(
-        store.unpause(PauseScope::Everything).await.expect("it answers"),
+        store.unpause(Scope::Everything).await.expect("it answers"),
         "what was there is there"
     );
     store.close().await;

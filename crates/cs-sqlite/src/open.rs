@@ -160,7 +160,7 @@ pub(crate) async fn open_with(
     Ok(SqliteStore {
         writer,
         readers,
-        watch: Mutex::new(watch),
+        watch: Arc::new(Mutex::new(watch)),
         clock,
     })
 }

@@ -4,22 +4,21 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use cs_model::{CardId, LandingId, MachineId, RunId, Time, TurnSeq};
-use cs_record::{
-    Ask, Card, CardDetail, CardFilter, CardSummary, Landing, LandingBrief, Peeked, Run, RunBrief, StoreError,
-    Turn,
-};
+use cs_model::{CardId, MachineId, RunId, Time, TurnSeq};
+use cs_record::{Ask, Card, CardDetail, CardFilter, CardSummary, Landing, Peeked, Run, StoreError, Turn};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, SqliteConnection};
 
 use crate::SqliteStore;
 use crate::error::store_error;
-use crate::load::{aggregates, json};
-use crate::row_cards::{AskRow, CardRow, TurnRow, parse};
+use crate::load::{aggregates, dependencies, json};
+use crate::row_asks::AskRow;
+use crate::row_cards::{CardRow, TurnRow, parse};
 use crate::row_runs::{LandingRow, RunRow};
+use crate::take::after;
 
 /// Fetches the rows of a statement with one text to bind, as domain values.
-async fn rows<R, T>(
+pub(crate) async fn rows<R, T>(
     connection: &mut SqliteConnection,
     name: &'static str,
     sql: &'static str,
@@ -42,6 +41,7 @@ struct PeekRow {
     turns: bool,
     rearms: bool,
     resumes: bool,
+    recovery: bool,
     landings: bool,
     to_close: bool,
     next_due: Option<i64>,
@@ -52,7 +52,7 @@ pub(crate) async fn peek(
     machine: MachineId,
     agents: &[String],
 ) -> Result<Peeked, StoreError> {
-    let row: PeekRow = sqlx::query_as(include_str!("../queries/peek_work.sql"))
+    let row: PeekRow = sqlx::query_as(after!("take", "peek_work"))
         .bind(machine.to_string())
         .bind(json(agents)?)
         .bind(store.now().unix_micros())
@@ -63,6 +63,7 @@ pub(crate) async fn peek(
         turns: row.turns,
         rearms: row.rearms,
         resumes: row.resumes,
+        recovery: row.recovery,
         landings: row.landings,
         to_close: row.to_close,
         next_due: row.next_due.map(Time::from_unix_micros),
@@ -73,14 +74,20 @@ pub(crate) async fn run(store: &SqliteStore, run: RunId) -> Result<Option<Run>, 
     read_run(&mut *store.snapshot().await?, run).await
 }
 
-async fn read_run(connection: &mut SqliteConnection, run: RunId) -> Result<Option<Run>, StoreError> {
+pub(crate) async fn read_run(
+    connection: &mut SqliteConnection,
+    run: RunId,
+) -> Result<Option<Run>, StoreError> {
     let sql = include_str!("../queries/read_run.sql");
     Ok(rows::<RunRow, Run>(connection, "read_run", sql, &run.to_string())
         .await?
         .pop())
 }
 
-async fn read_card(connection: &mut SqliteConnection, card: CardId) -> Result<Option<Card>, StoreError> {
+pub(crate) async fn read_card(
+    connection: &mut SqliteConnection,
+    card: CardId,
+) -> Result<Option<Card>, StoreError> {
     let sql = include_str!("../queries/select_cards.sql");
     Ok(
         rows::<CardRow, Card>(connection, "select_cards", sql, &json(&[card])?)
@@ -89,7 +96,7 @@ async fn read_card(connection: &mut SqliteConnection, card: CardId) -> Result<Op
     )
 }
 
-async fn read_turns(
+pub(crate) async fn read_turns(
     connection: &mut SqliteConnection,
     card: CardId,
     after: TurnSeq,
@@ -105,7 +112,10 @@ async fn read_turns(
     rows.into_iter().map(Turn::try_from).collect()
 }
 
-async fn read_asks(connection: &mut SqliteConnection, card: CardId) -> Result<Vec<Ask>, StoreError> {
+pub(crate) async fn read_asks(
+    connection: &mut SqliteConnection,
+    card: CardId,
+) -> Result<Vec<Ask>, StoreError> {
     let sql = include_str!("../queries/list_asks_of_card.sql");
     rows::<AskRow, Ask>(connection, "list_asks_of_card", sql, &card.to_string()).await
 }
@@ -118,7 +128,9 @@ pub(crate) struct CodebaseRow {
 }
 
 /// Returns the names of all codebases by id.
-async fn codebase_names(connection: &mut SqliteConnection) -> Result<BTreeMap<String, String>, StoreError> {
+pub(crate) async fn codebase_names(
+    connection: &mut SqliteConnection,
+) -> Result<BTreeMap<String, String>, StoreError> {
     let rows: Vec<CodebaseRow> = sqlx::query_as(include_str!("../queries/list_codebases.sql"))
         .fetch_all(connection)
         .await
@@ -126,49 +138,8 @@ async fn codebase_names(connection: &mut SqliteConnection) -> Result<BTreeMap<St
     Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
 }
 
-fn name_of(names: &BTreeMap<String, String>, card: &Card) -> Option<String> {
+pub(crate) fn name_of(names: &BTreeMap<String, String>, card: &Card) -> Option<String> {
     card.codebase.and_then(|id| names.get(&id.to_string()).cloned())
-}
-
-pub(crate) async fn run_brief(
-    store: &SqliteStore,
-    run: RunId,
-) -> Result<Option<(Run, RunBrief)>, StoreError> {
-    let mut tx = store.snapshot().await?;
-    let Some(run) = read_run(&mut tx, run).await? else {
-        return Ok(None);
-    };
-    let card = read_card(&mut tx, run.card).await?;
-    let card = card.ok_or_else(|| StoreError::Corrupt(format!("run {} has no card", run.id)))?;
-    let names = codebase_names(&mut tx).await?;
-    let turns = read_turns(&mut tx, card.id, TurnSeq::START, u32::MAX).await?;
-    let mut asks = read_asks(&mut tx, card.id).await?;
-    asks.retain(|ask| ask.run == run.id);
-    let codebase = name_of(&names, &card);
-    let brief = RunBrief {
-        card,
-        codebase,
-        turns,
-        asks,
-    };
-    Ok(Some((run, brief)))
-}
-
-pub(crate) async fn landing_brief(
-    store: &SqliteStore,
-    landing: LandingId,
-) -> Result<Option<LandingBrief>, StoreError> {
-    let mut tx = store.snapshot().await?;
-    let sql = include_str!("../queries/read_landing.sql");
-    let found = rows::<LandingRow, Landing>(&mut tx, "read_landing", sql, &landing.to_string())
-        .await?
-        .pop();
-    let Some(landing) = found else {
-        return Ok(None);
-    };
-    let card = read_card(&mut tx, landing.card).await?;
-    let card = card.ok_or_else(|| StoreError::Corrupt(format!("landing {} has no card", landing.id)))?;
-    Ok(Some(LandingBrief { card, landing }))
 }
 
 pub(crate) async fn machine_runs(store: &SqliteStore, machine: MachineId) -> Result<Vec<Run>, StoreError> {
@@ -217,6 +188,7 @@ pub(crate) async fn card(store: &SqliteStore, card: CardId) -> Result<Option<Car
     };
     let id = card.id.to_string();
     let names = codebase_names(&mut tx).await?;
+    let waits_for = dependencies(&mut tx, &json(&[card.id])?).await?;
     let runs = include_str!("../queries/list_runs_of_card.sql");
     let landings = include_str!("../queries/list_landings_of_card.sql");
     Ok(Some(CardDetail {
@@ -224,6 +196,7 @@ pub(crate) async fn card(store: &SqliteStore, card: CardId) -> Result<Option<Car
         runs: rows::<RunRow, Run>(&mut tx, "list_runs_of_card", runs, &id).await?,
         asks: read_asks(&mut tx, card.id).await?,
         landings: rows::<LandingRow, Landing>(&mut tx, "list_landings_of_card", landings, &id).await?,
+        waits_for: waits_for.into_iter().map(|(_, after)| after).collect(),
         card,
     }))
 }

@@ -1,11 +1,11 @@
-//! Rows of cards, turns and asks, both ways.
+//! Rows of cards and turns, both ways, and what all rows are read with.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-use cs_model::{Author, Time};
-use cs_record::{Ask, Card, Readiness, ReadyFor, StoreError, Turn, TurnMark};
-use cs_settle::{Offer, Usage};
+use cs_model::{Author, Epoch, Priority, Time};
+use cs_record::{Card, Readiness, ReadyFor, StoreError, Turn, TurnMark};
+use cs_settle::Usage;
 use serde::Serialize;
 use sqlx::FromRow;
 
@@ -39,6 +39,18 @@ pub(crate) fn number<T: TryFrom<i64, Error: Display>>(
     T::try_from(number).map_err(|error| undecodable(table, id, error))
 }
 
+/// Reads a stored epoch that may be missing.
+pub(crate) fn epoch_opt(
+    table: &'static str,
+    id: &str,
+    epoch: Option<i64>,
+) -> Result<Option<Epoch>, StoreError> {
+    Ok(epoch
+        .map(|epoch| number(table, id, epoch))
+        .transpose()?
+        .map(Epoch::new))
+}
+
 /// Turns a count into the only integer that SQLite has; the rules keep counts below its end.
 pub(crate) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
@@ -56,11 +68,14 @@ pub(crate) struct CardRow {
     agent: String,
     owner_id: Option<String>,
     machine_id: Option<String>,
+    opening: String,
+    priority: i64,
+    not_before: Option<i64>,
+    recovery: i64,
+    done: i64,
     last_seq: i64,
     ready_for: String,
     ready_from: i64,
-    tries: i64,
-    starts: i64,
     usage_turns: i64,
     usage_input_tokens: i64,
     usage_output_tokens: i64,
@@ -83,11 +98,14 @@ impl From<&Card> for CardRow {
             agent: card.agent.to_string(),
             owner_id: card.owner.map(|id| id.to_string()),
             machine_id: card.machine.map(|id| id.to_string()),
+            opening: card.opening.to_string(),
+            priority: card.priority.get().into(),
+            not_before: card.not_before.map(Time::unix_micros),
+            recovery: card.recovery.into(),
+            done: card.done.into(),
             last_seq: card.last_seq.get().into(),
             ready_for: card.ready.what.as_str().to_owned(),
             ready_from: card.ready.from.unix_micros(),
-            tries: card.tries.into(),
-            starts: card.starts.into(),
             usage_turns: integer(card.usage.turns),
             usage_input_tokens: integer(card.usage.input_tokens),
             usage_output_tokens: integer(card.usage.output_tokens),
@@ -121,13 +139,16 @@ impl TryFrom<CardRow> for Card {
             agent: parse(TABLE, id, &row.agent)?,
             owner: parse_opt(TABLE, id, row.owner_id.as_deref())?,
             machine: parse_opt(TABLE, id, row.machine_id.as_deref())?,
+            opening: parse(TABLE, id, &row.opening)?,
+            priority: priority(id, row.priority)?,
+            not_before: row.not_before.map(Time::from_unix_micros),
+            recovery: row.recovery == 1,
+            done: row.done == 1,
             last_seq: cs_model::TurnSeq::new(number(TABLE, id, row.last_seq)?),
             ready: Readiness {
                 what,
                 from: Time::from_unix_micros(row.ready_from),
             },
-            tries: number(TABLE, id, row.tries)?,
-            starts: number(TABLE, id, row.starts)?,
             usage: Usage {
                 turns: number(TABLE, id, row.usage_turns)?,
                 input_tokens: number(TABLE, id, row.usage_input_tokens)?,
@@ -142,6 +163,11 @@ impl TryFrom<CardRow> for Card {
             reason: row.reason,
         })
     }
+}
+
+fn priority(card: &str, stored: i64) -> Result<Priority, StoreError> {
+    Priority::new(number("cards", card, stored)?)
+        .ok_or_else(|| undecodable("cards", card, format_args!("a priority of {stored}")))
 }
 
 #[derive(FromRow, Serialize)]
@@ -221,88 +247,16 @@ pub(crate) fn author_columns(author: &Author) -> (&'static str, Option<String>) 
     }
 }
 
-fn author(table: &'static str, id: &str, kind: &str, name: Option<&str>) -> Result<Author, StoreError> {
+pub(crate) fn author(
+    table: &'static str,
+    id: &str,
+    kind: &str,
+    name: Option<&str>,
+) -> Result<Author, StoreError> {
     match (kind, name) {
         ("person", Some(name)) => Ok(Author::Person(parse(table, id, name)?)),
         ("agent", Some(run)) => Ok(Author::Agent(parse(table, id, run)?)),
         ("system", None) => Ok(Author::System),
         (kind, _) => Err(undecodable(table, id, format_args!("unknown author `{kind}`"))),
-    }
-}
-
-#[derive(FromRow, Serialize)]
-pub(crate) struct AskRow {
-    pub(crate) id: String,
-    pub(crate) card_id: String,
-    pub(crate) run_id: String,
-    pub(crate) question: String,
-    pub(crate) choices: String,
-    pub(crate) offer: i64,
-    pub(crate) offer_message: Option<String>,
-    pub(crate) state: String,
-    pub(crate) answer: Option<String>,
-    pub(crate) answered_by_kind: Option<String>,
-    pub(crate) answered_by: Option<String>,
-    pub(crate) asked_at: i64,
-    pub(crate) answered_at: Option<i64>,
-    pub(crate) delivered: i64,
-    pub(crate) given: Option<i64>,
-    pub(crate) turn_id: Option<String>,
-}
-
-impl TryFrom<&Ask> for AskRow {
-    type Error = StoreError;
-    fn try_from(ask: &Ask) -> Result<Self, StoreError> {
-        let by = ask.answered_by.as_ref().map(author_columns);
-        let choices = serde_json::to_string(&ask.choices);
-        Ok(Self {
-            id: ask.id.to_string(),
-            card_id: ask.card.to_string(),
-            run_id: ask.run.to_string(),
-            question: ask.question.clone(),
-            choices: choices.map_err(|error| undecodable("asks", &ask.id.to_string(), error))?,
-            offer: ask.offer.is_some().into(),
-            offer_message: ask.offer.as_ref().and_then(|offer| offer.message.clone()),
-            state: ask.state.to_string(),
-            answer: ask.answer.clone(),
-            answered_by_kind: by.as_ref().map(|(kind, _)| (*kind).to_owned()),
-            answered_by: by.and_then(|(_, name)| name),
-            asked_at: ask.asked_at.unix_micros(),
-            answered_at: ask.answered_at.map(Time::unix_micros),
-            delivered: ask.delivered.into(),
-            given: ask.given.map(|epoch| epoch.get().into()),
-            turn_id: ask.turn.map(|id| id.to_string()),
-        })
-    }
-}
-
-impl TryFrom<AskRow> for Ask {
-    type Error = StoreError;
-    fn try_from(row: AskRow) -> Result<Self, StoreError> {
-        let (table, id) = ("asks", row.id.as_str());
-        let by = row.answered_by_kind.as_deref();
-        let message = row.offer_message;
-        Ok(Self {
-            id: parse(table, id, id)?,
-            card: parse(table, id, &row.card_id)?,
-            run: parse(table, id, &row.run_id)?,
-            choices: serde_json::from_str(&row.choices).map_err(|error| undecodable(table, id, error))?,
-            offer: (row.offer == 1).then_some(Offer { message }),
-            state: parse(table, id, &row.state)?,
-            answered_by: by
-                .map(|kind| author(table, id, kind, row.answered_by.as_deref()))
-                .transpose()?,
-            asked_at: Time::from_unix_micros(row.asked_at),
-            answered_at: row.answered_at.map(Time::from_unix_micros),
-            delivered: row.delivered == 1,
-            given: row
-                .given
-                .map(|epoch| number(table, id, epoch))
-                .transpose()?
-                .map(cs_model::Epoch::new),
-            turn: parse_opt(table, id, row.turn_id.as_deref())?,
-            question: row.question,
-            answer: row.answer,
-        })
     }
 }

@@ -7,13 +7,17 @@ use serde::Serialize;
 use sqlx::FromRow;
 
 use crate::error::undecodable;
-use crate::row_cards::{integer, number, parse, parse_opt};
+use crate::row_cards::{epoch_opt, integer, number, parse, parse_opt};
 
 #[derive(FromRow, Serialize)]
 pub(crate) struct RunRow {
     id: String,
     card_id: String,
     kind: String,
+    parent_id: Option<String>,
+    codebase_id: Option<String>,
+    model: Option<String>,
+    effort: Option<String>,
     state: String,
     epoch: i64,
     token: String,
@@ -29,6 +33,13 @@ pub(crate) struct RunRow {
     failure: Option<String>,
     failed_because: Option<String>,
     failures_in_row: i64,
+    tries: i64,
+    starts: i64,
+    settled: i64,
+    given: Option<i64>,
+    read_back: i64,
+    handed_back_at: Option<i64>,
+    fresh: i64,
 }
 
 impl From<&Run> for RunRow {
@@ -38,6 +49,10 @@ impl From<&Run> for RunRow {
             id: run.id.to_string(),
             card_id: run.card.to_string(),
             kind: run.kind.to_string(),
+            parent_id: run.parent.map(|id| id.to_string()),
+            codebase_id: run.codebase.map(|id| id.to_string()),
+            model: run.model.clone(),
+            effort: run.effort.clone(),
             state: run.state.to_string(),
             epoch: run.epoch.get().into(),
             token: run.token.to_string(),
@@ -53,6 +68,13 @@ impl From<&Run> for RunRow {
             failure: run.failure.map(|class| class.to_string()),
             failed_because: run.failed_because.clone(),
             failures_in_row: run.failures_in_row.into(),
+            tries: run.tries.into(),
+            starts: run.starts.into(),
+            settled: run.settled.get().into(),
+            given: run.given.map(|epoch| epoch.get().into()),
+            read_back: run.read_back.into(),
+            handed_back_at: run.handed_back_at.map(Time::unix_micros),
+            fresh: run.fresh.into(),
         }
     }
 }
@@ -74,6 +96,8 @@ impl TryFrom<RunRow> for Run {
             id: parse(table, id, id)?,
             card: parse(table, id, &row.card_id)?,
             kind: parse(table, id, &row.kind)?,
+            parent: parse_opt(table, id, row.parent_id.as_deref())?,
+            codebase: parse_opt(table, id, row.codebase_id.as_deref())?,
             state: parse(table, id, &row.state)?,
             epoch: Epoch::new(number(table, id, row.epoch)?),
             token: parse(table, id, &row.token)?,
@@ -86,7 +110,16 @@ impl TryFrom<RunRow> for Run {
             again_at: row.again_at.map(Time::from_unix_micros),
             failure: parse_opt(table, id, row.failure.as_deref())?,
             failures_in_row: number(table, id, row.failures_in_row)?,
+            tries: number(table, id, row.tries)?,
+            starts: number(table, id, row.starts)?,
+            settled: Epoch::new(number(table, id, row.settled)?),
+            given: epoch_opt(table, id, row.given)?,
+            read_back: row.read_back == 1,
+            handed_back_at: row.handed_back_at.map(Time::from_unix_micros),
+            fresh: row.fresh == 1,
             failed_because: row.failed_because,
+            model: row.model,
+            effort: row.effort,
         })
     }
 }

@@ -7,26 +7,28 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, Person, RunId, Time, TurnSeq,
+    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, Time,
+    TurnSeq,
 };
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, Lock, Locked,
-    Pause, PauseScope, Peeked, Present, Registered, RowStore, Run, RunBrief, Select, StoreError, Turn,
-    Writes,
+    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LiveLimit,
+    Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route, RowStore, Run, RunBrief,
+    Scope, Select, StoreError, Turn, Writes,
 };
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 use tokio::sync::Mutex;
 
 use crate::error::{commit_error, store_error};
-use crate::{OpenError, lock, machines, open, reads, write};
+use crate::{OpenError, briefs, forget, limits, lock, machines, open, reads, write};
 
-/// The record in one SQLite file. Its clock is the one that it was opened with: there is one machine.
+/// The record in one SQLite file. Its clock is the one that it was opened with: there is one machine. Clones share the connections.
+#[derive(Clone)]
 pub struct SqliteStore {
     /// One connection: whoever writes waits for it, first come, first served.
     pub(crate) writer: SqlitePool,
     pub(crate) readers: SqlitePool,
     /// `data_version` counts the changes that other connections than the asking one made: so it asks always on this one.
-    pub(crate) watch: Mutex<SqliteConnection>,
+    pub(crate) watch: Arc<Mutex<SqliteConnection>>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -65,7 +67,7 @@ impl SqliteStore {
             .map_err(|error| store_error("data_version", error))
     }
 
-    /// Closes all connections after what they are doing is done.
+    /// Closes all connections, also for clones, after what they are doing is done.
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
@@ -150,11 +152,11 @@ impl RowStore for SqliteStore {
     }
 
     async fn run_brief(&self, run: RunId) -> Result<Option<(Run, RunBrief)>, StoreError> {
-        reads::run_brief(self, run).await
+        briefs::run_brief(self, run).await
     }
 
     async fn landing_brief(&self, landing: LandingId) -> Result<Option<LandingBrief>, StoreError> {
-        reads::landing_brief(self, landing).await
+        briefs::landing_brief(self, landing).await
     }
 
     async fn machine_runs(&self, machine: MachineId) -> Result<Vec<Run>, StoreError> {
@@ -193,16 +195,42 @@ impl RowStore for SqliteStore {
         machines::leave(self, machine, daemon).await
     }
 
-    async fn pause(&self, scope: PauseScope, reason: Option<&str>, by: &Person) -> Result<Pause, StoreError> {
-        machines::pause(self, scope, reason, by).await
+    async fn pause(
+        &self,
+        scope: Scope,
+        kind: PauseKind,
+        reason: Option<&str>,
+        by: &Person,
+    ) -> Result<Pause, StoreError> {
+        limits::pause(self, scope, kind, reason, by).await
     }
 
-    async fn unpause(&self, scope: PauseScope) -> Result<bool, StoreError> {
-        machines::unpause(self, scope).await
+    async fn unpause(&self, scope: Scope) -> Result<bool, StoreError> {
+        limits::unpause(self, scope).await
     }
 
     async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
-        machines::pauses(self, machine).await
+        limits::pauses(self, machine).await
+    }
+
+    async fn limit(&self, scope: Scope, most: Option<u32>, by: &Person) -> Result<(), StoreError> {
+        limits::limit(self, scope, most, by).await
+    }
+
+    async fn limits(&self) -> Result<Vec<LiveLimit>, StoreError> {
+        limits::limits(self).await
+    }
+
+    async fn parks(&self, machine: MachineId) -> Result<Vec<Park>, StoreError> {
+        limits::parks(self, machine).await
+    }
+
+    async fn unpark(&self, route: &Route) -> Result<bool, StoreError> {
+        limits::unpark(self, route).await
+    }
+
+    async fn forget_operations(&self, limit: u32, dry_run: bool) -> Result<Vec<OldOperation>, StoreError> {
+        forget::operations(self, limit, dry_run).await
     }
 
     async fn add_codebase(

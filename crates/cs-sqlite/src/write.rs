@@ -1,13 +1,15 @@
 //! Commits: every kind of row in one statement, every change with its fence, every statement counted.
 
 use cs_model::OperationId;
-use cs_record::{Change, StoreError, Turn, Writes};
+use cs_record::{Change, Dependency, RunText, StoreError, Turn, Writes};
 use serde::Serialize;
 use sqlx::SqliteConnection;
 
 use crate::error::store_error;
 use crate::load::json;
-use crate::row_cards::{AskRow, CardRow, MarkRow, author_columns};
+use crate::row_asks::AskRow;
+use crate::row_cards::{CardRow, MarkRow, author_columns};
+use crate::row_limits::{ParkRow, RouteRow};
 use crate::row_runs::{LandingRow, RunRow};
 
 /// A row before and after, as the update statements read it.
@@ -15,6 +17,21 @@ use crate::row_runs::{LandingRow, RunRow};
 struct Changed<R> {
     was: R,
     now: R,
+}
+
+#[derive(Serialize)]
+struct DependencyRow {
+    card_id: String,
+    after_id: String,
+}
+
+impl From<&Dependency> for DependencyRow {
+    fn from(dependency: &Dependency) -> Self {
+        Self {
+            card_id: dependency.card.to_string(),
+            after_id: dependency.after.to_string(),
+        }
+    }
 }
 
 /// Runs the statement of a file over all rows, and checks that it changed as many.
@@ -39,6 +56,8 @@ pub(crate) async fn write(
     write_turns(connection, writes).await?;
     write_asks(connection, writes).await?;
     write_landings(connection, writes).await?;
+    write_texts_and_dependencies(connection, writes).await?;
+    write_parks(connection, writes).await?;
     complete_journal(connection, operation, writes).await
 }
 
@@ -82,6 +101,29 @@ async fn write_landings(connection: &mut SqliteConnection, writes: &Writes) -> R
     batch!(connection, "update_landings", &landings).await
 }
 
+/// A brief or report comes one to an operation.
+async fn write_texts_and_dependencies(
+    connection: &mut SqliteConnection,
+    writes: &Writes,
+) -> Result<(), StoreError> {
+    for text in &writes.texts {
+        insert_text(connection, text).await?;
+    }
+    let dependencies: Vec<_> = writes.dependencies.iter().map(DependencyRow::from).collect();
+    let sql = include_str!("../queries/insert_dependencies.sql");
+    run_over(connection, "insert_dependencies", sql, &dependencies).await?;
+    Ok(())
+}
+
+async fn write_parks(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+    let parks: Vec<_> = writes.parks.iter().map(ParkRow::from).collect();
+    batch!(connection, "upsert_parked_routes", &parks).await?;
+    let routes: Vec<_> = writes.unparks.iter().map(RouteRow::from).collect();
+    let sql = include_str!("../queries/delete_parked_routes.sql");
+    run_over(connection, "delete_parked_routes", sql, &routes).await?;
+    Ok(())
+}
+
 fn changed<'a, T, R: From<&'a T>>(change: &'a Change<T>) -> Changed<R> {
     Changed {
         was: R::from(&change.was),
@@ -106,12 +148,22 @@ async fn batch<R: Serialize + Sync>(
     sql: &'static str,
     rows: &[R],
 ) -> Result<(), StoreError> {
+    let changed = run_over(connection, name, sql, rows).await?;
+    counted(name, changed, rows.len())
+}
+
+/// Runs a statement over all rows, if there are any, and returns how many changed.
+async fn run_over<R: Serialize + Sync>(
+    connection: &mut SqliteConnection,
+    name: &'static str,
+    sql: &'static str,
+    rows: &[R],
+) -> Result<u64, StoreError> {
     if rows.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let done = sqlx::query(sql).bind(json(rows)?).execute(&mut *connection).await;
-    let changed = done.map_err(|error| store_error(name, error))?.rows_affected();
-    counted(name, changed, rows.len())
+    Ok(done.map_err(|error| store_error(name, error))?.rows_affected())
 }
 
 fn counted(name: &'static str, changed: u64, expected: usize) -> Result<(), StoreError> {
@@ -155,6 +207,7 @@ async fn insert_ask(connection: &mut SqliteConnection, ask: AskRow) -> Result<()
         .bind(ask.choices)
         .bind(ask.offer)
         .bind(ask.offer_message)
+        .bind(ask.addressee)
         .bind(ask.state)
         .bind(ask.answer)
         .bind(ask.answered_by_kind)
@@ -164,6 +217,21 @@ async fn insert_ask(connection: &mut SqliteConnection, ask: AskRow) -> Result<()
         .bind(ask.delivered)
         .bind(ask.given)
         .bind(ask.turn_id)
+        .execute(connection)
+        .await;
+    counted(
+        name,
+        done.map_err(|error| store_error(name, error))?.rows_affected(),
+        1,
+    )
+}
+
+async fn insert_text(connection: &mut SqliteConnection, text: &RunText) -> Result<(), StoreError> {
+    let name = "insert_run_text";
+    let done = sqlx::query(include_str!("../queries/insert_run_text.sql"))
+        .bind(text.run.to_string())
+        .bind(i64::from(text.epoch.get()))
+        .bind(&text.body)
         .execute(connection)
         .await;
     counted(

@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,14 @@ struct Line<E> {
     reached: Option<SpoolOffsets>,
 }
 
+/// Between two looks at a lock.
+const LOCK_STEP: Duration = Duration::from_millis(10);
+
+#[expect(clippy::disallowed_methods, reason = "nothing tells when a file lock is free")]
+fn look_again_later() {
+    std::thread::sleep(LOCK_STEP);
+}
+
 /// A transcript that is open for writing; nobody else can have it open so.
 #[derive(Debug)]
 pub struct Transcript {
@@ -85,6 +94,21 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// Opens a transcript like [`open`](Self::open), and waits up to `limit` for whoever still writes it: a follower that was told to
+    /// end may be in the middle of an append. Blocks the thread; nothing tells when a file lock is free, so it is tried every 10 ms.
+    ///
+    /// # Errors
+    /// It is in use for longer, or the system refused.
+    pub fn open_within(path: &Path, limit: Duration) -> Result<(Self, Resumed), TranscriptError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            match Self::open(path) {
+                Err(TranscriptError::InUse { .. }) if Instant::now() < deadline => look_again_later(),
+                done => return done,
+            }
+        }
+    }
+
     /// Opens a transcript (0600), makes it when it is not there, and cuts off an unfinished append.
     ///
     /// # Errors

@@ -185,6 +185,19 @@ async fn readers_see_whole_appends_only_and_go_on_after_a_cut() {
     assert_eq!(read_all(&scratch.file()).last().unwrap(), &(2, "c".to_owned()));
 }
 
+#[test]
+fn a_transcript_is_waited_for_while_its_last_append_ends() {
+    let scratch = Scratch::new();
+    let (transcript, _) = Transcript::open(&scratch.file()).unwrap();
+    let busy = Transcript::open_within(&scratch.file(), Duration::ZERO);
+    assert!(matches!(busy, Err(TranscriptError::InUse { .. })), "{busy:?}");
+    std::thread::scope(|scope| {
+        let next = scope.spawn(|| Transcript::open_within(&scratch.file(), Duration::from_secs(60)));
+        drop(transcript);
+        next.join().unwrap().unwrap();
+    });
+}
+
 #[tokio::test]
 async fn a_transcript_has_one_writer() {
     let scratch = Scratch::new();

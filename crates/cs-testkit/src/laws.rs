@@ -4,12 +4,18 @@
 //! every law of the ports, [`store_conformance!`](crate::store_conformance) of those of the store below.
 
 pub mod acts;
+pub mod agents;
+pub mod children;
 pub mod claims;
 pub mod fences;
+pub mod housekeeping;
 pub mod landings;
+pub mod limits;
+pub mod plans;
 pub mod races;
 pub mod random;
 pub mod reads;
+pub mod scenarios;
 pub mod settlements;
 pub mod stores;
 mod world;
@@ -57,9 +63,18 @@ macro_rules! record_conformance {
             landings: landings_of_a_codebase_go_one_at_a_time_in_order,
             landings: a_stop_refuses_an_accepted_landing,
             landings: a_turn_that_comes_during_a_landing_is_not_lost,
+            landings: a_pause_keeps_landings_back_and_a_drain_does_not,
             races: sixteen_takers_take_each_card_once,
             races: of_sixteen_answers_one_wins,
             races: of_sixteen_settlements_one_is_applied,
+            races: of_sixteen_interruptions_one_is_applied,
+            races: of_sixteen_owners_one_is_sent,
+            races: a_question_that_is_asked_sixteen_times_is_one,
+            races: of_sixteen_landing_results_one_is_applied,
+            races: of_sixteen_daemons_one_holds_the_machine,
+            races: of_sixteen_codebases_one_gets_the_name,
+            races: a_row_is_forgotten_once,
+            races: readers_see_whole_cards,
             reads: a_short_id_finds_its_card,
             reads: a_peek_names_what_can_be_taken,
             reads: a_second_daemon_is_refused_while_the_first_is_present,
@@ -75,6 +90,47 @@ macro_rules! record_conformance {
             settlements: a_failure_that_is_nobodys_fault_counts_no_try,
             settlements: the_tenth_start_parks_the_card,
             settlements: a_retry_waits_for_its_time,
+            settlements: a_full_context_begins_a_new_conversation,
+            agents: a_question_is_asked_while_the_agent_runs,
+            agents: an_early_answer_waits_for_the_end_of_the_attempt,
+            agents: a_failure_after_a_question_is_none,
+            agents: a_failed_sign_in_after_a_question_parks_the_route,
+            agents: only_the_current_attempt_asks,
+            children: an_owner_sends_workers_and_reads_them_back,
+            children: a_turn_does_not_wait_for_workers,
+            children: a_refused_dispatch_says_why,
+            children: a_worker_that_fails_is_read_back,
+            children: a_parent_settles_the_question_of_its_worker,
+            children: a_question_that_a_parent_leaves_goes_to_a_person,
+            children: a_launcher_finds_the_owner,
+            children: a_launchers_failure_does_not_return_the_message,
+            children: a_launcher_that_has_sent_the_owner_fails_alone,
+            children: a_stop_ends_children_too,
+            housekeeping: a_journal_row_goes_when_nobody_can_need_it,
+            housekeeping: a_kept_row_still_answers,
+            limits: a_limit_is_never_exceeded,
+            limits: sixteen_takers_keep_to_a_limit,
+            limits: a_full_codebase_stands_in_nobodys_way,
+            limits: a_drain_lets_what_was_begun_go_on,
+            limits: a_parked_route_waits_for_a_person_or_a_success,
+            limits: a_rate_limit_parks_the_route_until_its_time,
+            limits: another_machine_does_not_mind_a_parked_route,
+            limits: a_machine_takes_the_cards_of_its_person,
+            plans: a_card_waits_for_the_cards_before_it,
+            plans: a_cycle_is_refused_when_it_is_made,
+            plans: a_card_waits_for_its_time,
+            plans: the_higher_priority_goes_first,
+            plans: a_person_tries_a_card_again,
+            plans: a_closed_card_is_over,
+            plans: work_is_handed_back_between_two_starts,
+            plans: a_targeted_claim_takes_that_run_or_nothing,
+            scenarios: scenario_11_an_answer_of_the_attempt_before_is_refused,
+            scenarios: scenario_12_a_pid_that_was_used_again_is_not_cleared,
+            scenarios: scenario_13_and_14_every_part_of_an_identity_counts,
+            scenarios: scenario_15_a_late_process_changes_nothing,
+            scenarios: scenario_27_three_processes_then_the_reason,
+            scenarios: scenario_28_what_is_not_retryable_is_not_retried,
+            scenarios: scenario_29_already_ended_is_no_error,
         }
     };
     (@ $world:expr; $($group:ident: $law:ident),* $(,)?) => { $(

@@ -2,6 +2,7 @@
 
 mod constraints;
 mod reads;
+mod retention;
 mod select;
 mod store;
 mod tables;

@@ -240,9 +240,12 @@ impl<'a> Output<'a> {
     }
 }
 
+/// How long a follower of the daemon before this one may take to end its last append, in one process with it.
+const HANDOVER_LIMIT: Duration = Duration::from_secs(5);
+
 /// Opens a transcript to append to, and folds what it holds.
 fn read_transcript(path: &Path) -> Result<(Transcript, SpoolOffsets, Seen), LostSight> {
-    let (transcript, resumed) = Transcript::open(path)?;
+    let (transcript, resumed) = Transcript::open_within(path, HANDOVER_LIMIT)?;
     let mut seen = Seen::default();
     let mut reader = TranscriptReader::<Event>::open(path)?;
     while let Some(line) = reader.next_ready()? {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cs_harness::{AgentConfig, Harness, LaunchSpec};
 use cs_journal::ClaimedRun;
-use cs_model::FailureClass;
+use cs_model::{FailureClass, RunKind};
 use cs_record::RunBrief;
 use cs_supervise::{ExecutionDir, ExecutionSpec};
 use cs_worktree::{ErrorClass, PersonCommits};
@@ -45,8 +45,10 @@ pub(crate) async fn make_ready(
     dir: &ExecutionDir,
     harness: Arc<dyn Harness>,
 ) -> Result<Ready, Unready> {
+    check_kind(row.kind)?;
     let (cwd, place) = place(cx, row, brief).await?;
-    let facts = compose(row, brief, &place, cx.journal.session(row.run));
+    let session = cx.journal.session(row.run).filter(|_| !row.fresh);
+    let facts = compose(row, brief, &place, session);
     let launch = harness.launch(&facts);
     write_files(dir, &launch)
         .map_err(|error| local(row, "the files of the agent cannot be written", &error))?;
@@ -60,6 +62,17 @@ pub(crate) async fn make_ready(
         spec,
         prompt: launch.stdin,
     })
+}
+
+/// A launcher and a worker need a place of their own, which this daemon cannot make yet: nothing sends any.
+fn check_kind(kind: RunKind) -> Result<(), Unready> {
+    match kind {
+        RunKind::Owner => Ok(()),
+        RunKind::Launcher | RunKind::Worker | RunKind::Issue => Err(Unready {
+            class: FailureClass::InvalidRequest,
+            reason: format!("this version of cs-panel starts owners only, not a run of the kind {kind}"),
+        }),
+    }
 }
 
 /// Finds the agent of a route.

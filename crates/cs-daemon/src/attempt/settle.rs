@@ -10,7 +10,7 @@ use cs_harness::Harness;
 use cs_journal::{Acknowledged, FailedPreparation, InterruptReceipt, Settling, Started};
 use cs_model::RunState;
 use cs_record::Card;
-use cs_settle::{Answer, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, Usage, settle_as};
+use cs_settle::{Answer, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
 use cs_supervise::{Closed, ExecutionDir, NamedProcess, ProcessIdentity, Running, Verdict, survey};
 
 use super::follow::{Ended, Patience, follow, read_to_end};
@@ -244,6 +244,13 @@ fn say_given_up(cx: &Context, row: &cs_journal::ClaimedRun, reason: &str, given:
              at {}",
             not_before.to_the_second()
         )),
+        Fenced::Applied(GaveUp::Parked) => cx.said(&format!(
+            "run {run} attempt {epoch} of card {card} could not work: {reason}; its agent takes no work on this machine \
+             until that is mended, then `cs-panel retry {card}` goes on"
+        )),
+        Fenced::Applied(GaveUp::Asked) => cx.said(&format!(
+            "run {run} attempt {epoch} of card {card} ended badly after it had asked: {reason}; its question stands"
+        )),
         Fenced::Applied(GaveUp::Failed { .. }) => cx.said(&format!(
             "run {run} attempt {epoch} of card {card} failed for good: {reason}; a new message with `cs-panel send --card \
              {card}` tries again"
@@ -266,11 +273,7 @@ pub(crate) async fn close_acknowledged(cx: &Context, acknowledged: Acknowledged)
 /// Tells the record that a run could not be started.
 pub(crate) async fn report_failed(cx: &Context, failed: FailedPreparation) -> Result<(), Trouble> {
     let note: FailureNote = serde_json::from_str(failed.reason())?;
-    let failure = GiveUp {
-        class: note.class,
-        reason: note.reason,
-        usage: Usage::default(),
-    };
+    let failure = GiveUp::new(note.class, note.reason);
     let given = cx
         .deps
         .record

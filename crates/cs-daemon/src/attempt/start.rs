@@ -216,7 +216,7 @@ async fn go(
         registered.void()?;
         return Ok(None);
     }
-    if let Admission::Closed(reasons) = cx.admission().await? {
+    if let Admission::Closed(reasons) = cx.admission(start.brief.card.codebase).await? {
         held.abandon().await?;
         let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
         cx.said(&format!(
@@ -351,6 +351,9 @@ fn announce(cx: &Context, started: &Started, brief: &RunBrief, agent: &ProcessId
         Woke::Turns(turns) if turns.len() == 1 => ("run", "1 new turn".to_owned()),
         Woke::Turns(turns) => ("run", format!("{} new turns", turns.len())),
         Woke::Answer(_) => ("rearm", "what it asked was answered".to_owned()),
+        Woke::Question(_) => ("rearm", "an agent that it sent asks".to_owned()),
+        Woke::Children(children) => ("rearm", format!("{} of its agents have ended", children.len())),
+        Woke::Dispatched => ("dispatch", "it was sent".to_owned()),
         Woke::Retry => ("retry", "its last attempt failed".to_owned()),
         Woke::Interrupted => ("resume", "its last attempt was cut short".to_owned()),
     };

@@ -1,6 +1,6 @@
 //! Taking work: a claim for each kind that the record has, as much as there are free slots.
 
-use cs_journal::{Action, Want};
+use cs_journal::{Task, Want};
 use cs_model::RunId;
 use cs_record::Peeked;
 
@@ -13,20 +13,21 @@ use crate::landing::LandingWork;
 const LANDINGS_AT_ONCE: u32 = 4;
 
 impl Daemon {
-    /// Takes what the record has: resumes, turns, re-arms, landings. Turns come before re-arms, which then see the fresh run
+    /// Takes what the record has: what a person wants tried, resumes, turns, re-arms, landings. Turns come before re-arms, which then see the fresh run
     /// and leave that card alone (TL-10).
     pub(super) async fn take_work(&mut self, peeked: &Peeked) -> Result<(), Trouble> {
         if self.cx.deps.settings.slots == 0 {
             return Ok(());
         }
-        for (there, action) in [
-            (peeked.resumes, Action::TakeResumes),
-            (peeked.turns, Action::TakeTurns),
-            (peeked.rearms, Action::TakeRearms),
+        for (there, task) in [
+            (peeked.recovery, Task::Recovery),
+            (peeked.resumes, Task::Resumes),
+            (peeked.turns, Task::Turns),
+            (peeked.rearms, Task::Rearms),
         ] {
             let limit = self.free_slots();
             if there && limit > 0 {
-                self.take_runs(action, limit).await?;
+                self.take_runs(task, limit).await?;
             }
         }
         let limit = LANDINGS_AT_ONCE.saturating_sub(u32::try_from(self.landings.len()).unwrap_or(u32::MAX));
@@ -48,9 +49,9 @@ impl Daemon {
             .saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX))
     }
 
-    async fn take_runs(&mut self, action: Action, limit: u32) -> Result<(), Trouble> {
+    async fn take_runs(&mut self, task: Task, limit: u32) -> Result<(), Trouble> {
         let want = Want {
-            action,
+            task,
             limit,
             agents: self.agents(),
         };
@@ -70,7 +71,7 @@ impl Daemon {
 
     async fn take_landings(&mut self, limit: u32) -> Result<(), Trouble> {
         let want = Want {
-            action: Action::TakeLandings,
+            task: Task::Landings,
             limit,
             agents: Vec::new(),
         };

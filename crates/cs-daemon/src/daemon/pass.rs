@@ -49,7 +49,7 @@ impl Daemon {
             self.close_stopped().await.map_err(PassTrouble::Stops)?;
         }
         self.carry_on(found);
-        let admission = self.cx.admission().await.map_err(PassTrouble::Look)?;
+        let admission = self.cx.admission(None).await.map_err(PassTrouble::Look)?;
         self.closed = match admission {
             Admission::Open => Vec::new(),
             Admission::Closed(reasons) => reasons,
@@ -58,6 +58,7 @@ impl Daemon {
             self.sweep_trees().await;
             self.cx.deps.borders.reach(Border::P1);
             self.take_work(&peeked).await.map_err(PassTrouble::Take)?;
+            self.forget_old().await;
         }
         Ok(())
     }

@@ -31,13 +31,16 @@ fn card() -> Card {
         agent: "mine".parse().expect("a name"),
         owner: Some(run()),
         machine: None,
+        opening: cs_model::Opening::Owner,
+        priority: cs_model::Priority::default(),
+        not_before: None,
+        recovery: false,
+        done: false,
         last_seq: TurnSeq::new(3),
         ready: Readiness {
             what: ReadyFor::Nothing,
             from: at(0),
         },
-        tries: 0,
-        starts: 1,
         usage: cs_settle::Usage::default(),
         created_at: at(0),
         updated_at: at(0),
@@ -67,6 +70,7 @@ fn ask(number: u128, question: &str, answer: Option<&str>, by: Option<Author>) -
         question: question.to_owned(),
         choices: Vec::new(),
         offer: None,
+        to: cs_model::AskTo::Person,
         state: if answer.is_some() {
             AskState::Answered
         } else {
@@ -93,6 +97,7 @@ fn claimed(epoch: u32, woke: Woke) -> ClaimedRun {
         woke,
         agent: "mine".to_owned(),
         codebase: None,
+        fresh: false,
     }
 }
 
@@ -102,6 +107,9 @@ fn brief(turns: Vec<Turn>, asks: Vec<Ask>) -> RunBrief {
         codebase: None,
         turns,
         asks,
+        brief: None,
+        children: Some(Vec::new()),
+        questions: Vec::new(),
     }
 }
 

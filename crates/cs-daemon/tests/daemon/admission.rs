@@ -2,7 +2,7 @@
 
 use cs_daemon::Ended;
 use cs_model::{Ending, RunState};
-use cs_record::{Machines, PauseScope};
+use cs_record::{Machines, Scope};
 use libtest_mimic::Trial;
 
 use crate::record::{Call, Instead};
@@ -32,9 +32,9 @@ async fn closes_before_go(world: World) {
     assert_eq!(world.starts("agent"), 0);
     let run = world.card(card).await.runs.remove(0);
     assert_eq!(run.state, RunState::Ended(Ending::Interrupted));
-    assert_eq!(world.card(card).await.card.tries, 0, "no fault of the agent");
+    assert_eq!(world.card(card).await.runs[0].tries, 0, "no fault of the agent");
 
-    assert!(world.record.unpause(PauseScope::Everything).await.unwrap());
+    assert!(world.record.unpause(Scope::Everything).await.unwrap());
     world.run_once(&[("agent", &agent)]).await.unwrap();
     assert_eq!(world.starts("agent"), 1);
     assert_eq!(world.answers(card).await, ["Done."]);

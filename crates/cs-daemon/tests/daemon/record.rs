@@ -9,10 +9,10 @@ use cs_fence::{
     Attempt, AttemptRecord, FenceError, Fenced, InterruptOutcome, Interruption, ProcessFact, Standing,
     TokenHash,
 };
-use cs_model::{CardId, Epoch, LandingId, MachineId, OperationId, Person, RunId};
+use cs_model::{CardId, Epoch, LandingId, MachineId, OperationId, PauseKind, Person, RunId};
 use cs_record::{
-    DaemonReads, HeldProcess, LandingBrief, Machines, Pause, PauseScope, Peeked, PeopleActs, Present, Record,
-    RecordError, RunBrief, StoppedRun,
+    DaemonReads, HeldProcess, LandingBrief, LiveLimit, Machines, Park, Pause, Peeked, PeopleActs, Present,
+    Record, RecordError, Route, RunBrief, Scope, StoppedRun,
 };
 use cs_settle::{Answer, Answered, GaveUp, GiveUp, SettleError, SettlementRecord};
 use cs_testkit::MemoryStore;
@@ -70,6 +70,7 @@ impl Disturbed {
             reads: self.clone(),
             cards: self.record.clone(),
             machines: self.clone(),
+            housekeeping: self.record.clone(),
         }
     }
 
@@ -90,7 +91,7 @@ impl Disturbed {
             }
             Instead::Pause => {
                 self.record
-                    .pause(PauseScope::Everything, None, &person)
+                    .pause(Scope::Everything, PauseKind::Pause, None, &person)
                     .await
                     .unwrap();
                 Ok(())
@@ -200,14 +201,15 @@ impl Machines for Disturbed {
 
     async fn pause(
         &self,
-        scope: PauseScope,
+        scope: Scope,
+        kind: PauseKind,
         reason: Option<&str>,
         by: &Person,
     ) -> Result<Pause, RecordError> {
-        self.record.pause(scope, reason, by).await
+        self.record.pause(scope, kind, reason, by).await
     }
 
-    async fn unpause(&self, scope: PauseScope) -> Result<bool, RecordError> {
+    async fn unpause(&self, scope: Scope) -> Result<bool, RecordError> {
         self.record.unpause(scope).await
     }
 
@@ -215,5 +217,21 @@ impl Machines for Disturbed {
         let met = self.meet(Call::Pauses).await;
         met.map_err(|error| RecordError::Away(Box::new(error)))?;
         self.record.pauses(machine).await
+    }
+
+    async fn limit(&self, scope: Scope, most: Option<u32>, by: &Person) -> Result<(), RecordError> {
+        self.record.limit(scope, most, by).await
+    }
+
+    async fn limits(&self) -> Result<Vec<LiveLimit>, RecordError> {
+        self.record.limits().await
+    }
+
+    async fn parks(&self, machine: MachineId) -> Result<Vec<Park>, RecordError> {
+        self.record.parks(machine).await
+    }
+
+    async fn unpark(&self, route: &Route) -> Result<bool, RecordError> {
+        self.record.unpark(route).await
     }
 }

@@ -75,13 +75,16 @@ async fn keeps_its_slot(world: World) {
 async fn leaves_nobody(world: World) {
     let agent = world.gated("agent");
     let card = world.send("agent").await;
-    for _ in 0..5 {
+    for daemons_before in 0..5 {
         let daemon = world.daemon(&[("agent", &agent)]).await;
         world.until_runs("agent").await;
+        // One that left before it had looked would know of nobody who goes on.
+        world.until_said_times("still runs", daemons_before).await;
         let ended = daemon.leave().await;
         assert!(
             matches!(&ended, Ended::Detached { going_on } if going_on.len() == 1),
-            "{ended:?}"
+            "daemon {daemons_before}: {ended:?}, {}",
+            world.all_said()
         );
     }
     world.open_gate("agent");

@@ -132,12 +132,14 @@ impl World {
             codebase: None,
             base: None,
             agent: agent.parse().unwrap(),
+            opening: cs_model::Opening::Owner,
         };
         let send = Send {
             turn: TurnId::from_uuid(self.ids.uuid_v7()),
             to,
             person: "Ada".parse().unwrap(),
             body: "Do it".to_owned(),
+            plan: cs_record::Plan::default(),
         };
         self.record.record.send(&send).await.unwrap();
         card
@@ -195,8 +197,21 @@ impl World {
 
     /// Waits until the operator was told something.
     pub(crate) async fn until_said(&self, what: &str) {
-        self.until(|| self.said.0.lock().unwrap().iter().any(|line| line.contains(what)))
-            .await;
+        self.until_said_times(what, 1).await;
+    }
+
+    /// Waits until the operator was told something so many times.
+    pub(crate) async fn until_said_times(&self, what: &str, times: usize) {
+        let said = || {
+            let lines = self.said.0.lock().unwrap();
+            lines.iter().filter(|line| line.contains(what)).count()
+        };
+        self.until(|| said() >= times).await;
+    }
+
+    /// Everything that the operator was told.
+    pub(crate) fn all_said(&self) -> String {
+        self.said.0.lock().unwrap().join("\n")
     }
 
     async fn until(&self, holds: impl Fn() -> bool) {
@@ -227,6 +242,7 @@ impl World {
                 id: self.machine,
                 name: "desk".to_owned(),
                 person: "Ada".parse().unwrap(),
+                serves_everyone: false,
             },
             agents: agents.iter().map(configured).collect(),
             checkouts: Arc::new(NoCheckouts),

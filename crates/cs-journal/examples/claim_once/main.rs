@@ -9,7 +9,7 @@ mod shelf;
 
 use std::sync::Arc;
 
-use cs_journal::{Action, Deps, Journal, Want};
+use cs_journal::{Deps, Journal, Task, Want};
 use cs_model::MachineId;
 
 #[tokio::main]
@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (journal, _) = Journal::open(&home.path().join("ledger"), deps.clone())?;
     let want = Want {
-        action: Action::TakeTurns,
+        task: Task::Turns,
         limit: 1,
         agents: vec!["mine".to_owned()],
     };

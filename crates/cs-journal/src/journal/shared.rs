@@ -115,7 +115,7 @@ impl Shared {
         let claims = inner.ledger.state().claims().iter();
         claims
             .filter(|(operation, _)| !inner.in_flight.contains(operation))
-            .map(|(operation, request)| (*operation, request.action))
+            .map(|(operation, request)| (*operation, request.task.action()))
             .collect()
     }
 

@@ -1,6 +1,6 @@
 //! Claiming (behaviour CJ, scenarios 1 to 10).
 
-use cs_journal::{Action, ClaimError, JournalError, Window};
+use cs_journal::{Action, ClaimError, JournalError, Task, Window};
 use cs_model::Epoch;
 use tokio::task::JoinSet;
 
@@ -159,7 +159,7 @@ async fn a_lost_answer_to_a_take_of_landings_gives_the_landing_once() {
     home.record.offer_landing(landing_row(5));
     home.record.next_fault(Fault::LoseAnswer);
     let journal = home.open();
-    journal.claim(&want(Action::TakeLandings)).await.unwrap_err();
+    journal.claim(&want(Task::Landings)).await.unwrap_err();
     journal.reconcile_pending().await.unwrap();
     let recovered = journal.recover();
     assert_eq!(recovered.landings_claimed.len(), 1);

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use cs_fence::TokenSeed;
 use cs_journal::{
     Action, ClaimError, ClaimRecord, ClaimRequest, ClaimedLanding, ClaimedRun, Deps, Journal, Opening,
-    Receipt, Reconciled, Want, Woke,
+    Receipt, Reconciled, Task, Want, Woke,
 };
 use cs_model::{
     CardId, Clock, CodebaseId, Epoch, IdSource, LandingId, MachineId, OperationId, RunId, RunKind, Time,
@@ -130,7 +130,7 @@ fn carry_out(rows: &mut Rows, operation: OperationId, request: &ClaimRequest) ->
     }
     let limit = usize::try_from(request.limit).unwrap();
     let mut receipt = Receipt::default();
-    if request.action == Action::TakeLandings || rows.confirmation == Some(Fault::GiveLandings) {
+    if request.task == Task::Landings || rows.confirmation == Some(Fault::GiveLandings) {
         let count = limit.min(rows.ready_landings.len());
         receipt.landings = rows.ready_landings.drain(..count).collect();
     } else {
@@ -138,7 +138,7 @@ fn carry_out(rows: &mut Rows, operation: OperationId, request: &ClaimRequest) ->
         receipt.runs = rows.ready.drain(..count).collect();
     }
     if !receipt.is_empty() {
-        let action = request.action;
+        let action = request.task.action();
         rows.journal.insert(
             operation,
             Reconciled::Completed {
@@ -180,6 +180,7 @@ impl ClaimRecord for FakeRecord {
                 Ok(Receipt {
                     runs: vec![row(999, 1)],
                     landings: Vec::new(),
+                    refused: None,
                 })
             }
             _ => carry_out(&mut rows, operation, request),
@@ -299,6 +300,7 @@ pub(crate) fn row(number: u128, epoch: u32) -> ClaimedRun {
         woke: Woke::Retry,
         agent: "scripted".to_owned(),
         codebase: None,
+        fresh: false,
     }
 }
 
@@ -315,14 +317,14 @@ pub(crate) fn seed() -> TokenSeed {
     TokenSeed::from_bytes([9; 32])
 }
 
-pub(crate) fn want(action: Action) -> Want {
+pub(crate) fn want(task: Task) -> Want {
     Want {
-        action,
+        task,
         limit: 4,
         agents: vec!["scripted".to_owned()],
     }
 }
 
 pub(crate) fn turns() -> Want {
-    want(Action::TakeTurns)
+    want(Task::Turns)
 }

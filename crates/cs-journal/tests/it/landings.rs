@@ -1,12 +1,12 @@
 //! Landings: the same protocol, and their steps.
 
-use cs_journal::{Action, Journal, LandingClaimed};
+use cs_journal::{Journal, LandingClaimed, Task};
 
 use crate::fake::{Home, landing_row, want};
 
 async fn claimed(home: &Home, journal: &Journal) -> LandingClaimed {
     home.record.offer_landing(landing_row(5));
-    let mut window = journal.claim(&want(Action::TakeLandings)).await.unwrap();
+    let mut window = journal.claim(&want(Task::Landings)).await.unwrap();
     window.adopt_landing(landing_row(5).landing).unwrap()
 }
 
@@ -83,7 +83,7 @@ async fn landings_that_nobody_adopted_are_not_lost() {
     let journal = home.open();
     home.record.offer_landing(landing_row(5));
     home.record.offer_landing(landing_row(6));
-    let mut window = journal.claim(&want(Action::TakeLandings)).await.unwrap();
+    let mut window = journal.claim(&want(Task::Landings)).await.unwrap();
     assert_eq!(window.landings().len(), 2);
     let first = window.adopt_landing(landing_row(5).landing);
     assert!(first.is_some());

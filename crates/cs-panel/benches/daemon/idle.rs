@@ -68,5 +68,6 @@ pub(crate) fn ports<S: RowStore + std::fmt::Debug>(record: &Arc<Record<S>>) -> R
         reads: record.clone(),
         cards: record.clone(),
         machines: record.clone(),
+        housekeeping: record.clone(),
     }
 }

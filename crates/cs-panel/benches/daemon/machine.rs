@@ -116,6 +116,7 @@ async fn deps(root: &Path, state: &StateDir, record: RecordPorts, fallback: Dura
             id: MachineId::from_uuid(ids.uuid_v7()),
             name: "desk".to_owned(),
             person: "Ada".parse().expect("a name"),
+            serves_everyone: true,
         },
         agents: BTreeMap::from([(AGENT.to_owned(), agent)]),
         checkouts: Arc::new(NoCheckouts),

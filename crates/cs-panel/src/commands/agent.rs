@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::AgentName;
+use cs_record::{Park, Route};
 use rustix::fs::Access;
 
 use crate::app::App;
@@ -17,8 +18,16 @@ use crate::wire::AgentWire;
 pub(crate) enum AgentCommand {
     /// Add an agent to the configuration file.
     Add(AddArgs),
-    /// List the agents of this machine.
+    /// List the agents of this machine, and which take no work for now.
     List,
+    /// Say that the cause is mended for which an agent takes no work on this machine.
+    Unpark(UnparkArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UnparkArgs {
+    /// The agent.
+    name: String,
 }
 
 #[derive(Debug, Args)]
@@ -34,18 +43,43 @@ pub(crate) struct AddArgs {
 }
 
 /// Carries out `agent ...`.
-pub(crate) fn agent(app: &App, command: AgentCommand) -> Result<(), Failure> {
+pub(crate) async fn agent(app: &App, command: AgentCommand) -> Result<(), Failure> {
     match command {
         AgentCommand::Add(args) => add(app, args),
-        AgentCommand::List => list(app),
+        AgentCommand::List => list(app).await,
+        AgentCommand::Unpark(args) => unpark(app, &args).await,
     }
 }
 
+async fn unpark(app: &App, args: &UnparkArgs) -> Result<(), Failure> {
+    let agent: AgentName = parse_name(&args.name)?;
+    let desk = app.desk().await?;
+    let route = Route {
+        machine: desk.machine,
+        agent,
+    };
+    let was_parked = desk.ports.machines.unpark(&route).await?;
+    app.wake(&desk).await;
+    let name = &route.agent;
+    if app.global.json {
+        return app
+            .out
+            .json(&serde_json::json!({ "agent": name.as_str(), "was_parked": was_parked }));
+    }
+    app.out.line(&if was_parked {
+        format!("agent {name} takes work again")
+    } else {
+        format!("agent {name} was not parked")
+    })
+}
+
+fn parse_name(name: &str) -> Result<AgentName, Failure> {
+    name.parse()
+        .map_err(|error: cs_model::InvalidName| Failure::Usage(error.to_string()))
+}
+
 fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
-    let name: AgentName = args
-        .name
-        .parse()
-        .map_err(|error: cs_model::InvalidName| Failure::Usage(error.to_string()))?;
+    let name = parse_name(&args.name)?;
     let mut argv = args.command;
     if let Some(program) = argv.first_mut() {
         *program = usable_program(&app.env, program)?;
@@ -67,13 +101,18 @@ fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
         .line(&format!("added agent {name} to {}", config.path.display()))
 }
 
-fn list(app: &App) -> Result<(), Failure> {
+async fn list(app: &App) -> Result<(), Failure> {
     let config = app.config()?;
     let default = config.choose_agent(None).ok();
-    let agents = config
-        .agents
-        .iter()
-        .map(|(name, agent)| AgentWire::new(name, agent, default.as_ref()));
+    let parks = if config.agents.is_empty() {
+        Vec::new()
+    } else {
+        parks(app).await
+    };
+    let agents = config.agents.iter().map(|(name, agent)| {
+        let park = parks.iter().find(|park| park.route.agent == *name);
+        AgentWire::new(name, agent, default.as_ref()).parked(park)
+    });
     let agents: Vec<AgentWire> = agents.collect();
     if app.global.json {
         return app.out.json(&agents);
@@ -88,12 +127,30 @@ fn list(app: &App) -> Result<(), Failure> {
     let row = |agent: AgentWire| {
         let default = if agent.default { "default" } else { "" };
         let command = shell_words::join(&agent.command);
-        vec![agent.name, agent.mode, default.to_owned(), command]
+        let park = agent.parked.map_or_else(String::new, |park| park.words());
+        vec![agent.name, agent.mode, default.to_owned(), park, command]
     };
     app.out.table(
-        &["AGENT", "MODE", "", "COMMAND"],
+        &["AGENT", "MODE", "", "", "COMMAND"],
         agents.into_iter().map(row).collect(),
     )
+}
+
+/// Reads which agents take no work now; says so where the record cannot tell.
+async fn parks(app: &App) -> Vec<Park> {
+    let read = async {
+        let desk = app.desk().await?;
+        Ok::<_, Failure>(desk.ports.machines.parks(desk.machine).await?)
+    };
+    match read.await {
+        Ok(parks) => parks.into_iter().filter(|park| park.holds(app.now())).collect(),
+        Err(failure) => {
+            let why = failure.text().unwrap_or_default();
+            app.out
+                .said(&format!("which of them take no work for now is not known: {why}"));
+            Vec::new()
+        }
+    }
 }
 
 /// Finds the program of a new agent, and returns it as it is to be noted.

@@ -80,9 +80,20 @@ pub(crate) fn doing(summary: &CardSummary, now: Time) -> String {
         .to_owned();
     }
     let ready = summary.card.ready;
+    let waits = ready.what != ReadyFor::Nothing;
+    if let (true, Some(after)) = (waits, summary.waits_for.first()) {
+        let more = match summary.waits_for.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        return format!("waits for card {}{more}", after.short());
+    }
     match ready.what {
         ReadyFor::Resume if ready.from > now => format!("tries again {}", text::due(now, ready.from)),
         ReadyFor::Resume => "waits to go on".to_owned(),
+        ReadyFor::Turns | ReadyFor::Rearm if ready.from > now => {
+            format!("starts {}", text::due(now, ready.from))
+        }
         ReadyFor::Turns | ReadyFor::Rearm => "waits for a start".to_owned(),
         ReadyFor::Nothing if summary.card.state == CardState::Open => "waits for you".to_owned(),
         ReadyFor::Nothing => summary.card.state.to_string(),

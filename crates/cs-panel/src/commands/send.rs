@@ -3,9 +3,11 @@
 use std::io::Read;
 
 use clap::Args;
-use cs_model::{AgentName, CardId, IdSource, TurnId};
-use cs_record::{Codebase, Send, SendTo};
+use cs_model::{AgentName, CardId, IdSource, Opening, Priority, Time, TurnId};
+use cs_record::{Codebase, Plan, Send, SendTo};
 use cs_worktree::{Inspection, Repository, WorktreeError};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use super::codebase;
 use crate::app::{App, Desk};
@@ -36,8 +38,57 @@ pub(crate) struct SendArgs {
     /// The agent that does the work [default: default_agent of the configuration, or the only one].
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+    #[command(flatten)]
+    plan: PlanArgs,
     /// The message; `-` or nothing reads standard input.
     message: Option<String>,
+}
+
+/// When a card starts.
+#[derive(Debug, Args)]
+struct PlanArgs {
+    /// Start it only when this card is done; may be given several times.
+    #[arg(long, value_name = "CARD")]
+    after: Vec<String>,
+    /// Start it at this time, such as 2026-11-30T09:00:00Z.
+    #[arg(long, value_name = "TIME", conflicts_with = "in")]
+    at: Option<OffsetTime>,
+    /// Start it after a while, such as `2h` or `1day 30min`.
+    #[arg(long = "in", id = "in", value_name = "SPAN")]
+    span: Option<humantime::Duration>,
+    /// Which of two ready cards goes first: the larger number, from -100 to 100 [default: 0].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<Priority>,
+}
+
+/// A moment, as RFC 3339 writes it.
+#[derive(Debug, Clone, Copy)]
+struct OffsetTime(Time);
+
+impl std::str::FromStr for OffsetTime {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let moment = OffsetDateTime::parse(text, &Rfc3339);
+        moment.map(|moment| Self(moment.into())).map_err(|_| {
+            "expected a date, a time and an offset, such as 2026-11-30T09:00:00Z or 2026-11-30T09:00:00+01:00".to_owned()
+        })
+    }
+}
+
+impl PlanArgs {
+    /// Finds the cards that are meant.
+    async fn resolve(&self, app: &App, desk: &Desk) -> Result<Plan, Failure> {
+        let mut after = Vec::with_capacity(self.after.len());
+        for card in &self.after {
+            after.push(desk.ports.reads.find_card(card).await?);
+        }
+        let span = self.span.map(|span| app.now().plus(span.into()));
+        Ok(Plan {
+            after,
+            not_before: self.at.map(|OffsetTime(at)| at).or(span),
+            priority: self.priority,
+        })
+    }
 }
 
 /// Where a new card's agent will work.
@@ -55,7 +106,8 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
     if let Some(card) = &args.card {
         let desk = app.desk().await?;
         let to = SendTo::Card(desk.ports.reads.find_card(card).await?);
-        return deliver(app, &desk, to, body, None).await;
+        let plan = args.plan.resolve(app, &desk).await?;
+        return deliver(app, &desk, to, (body, plan), None).await;
     }
     let named: Option<AgentName> = args
         .agent
@@ -78,15 +130,17 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
         codebase,
         base,
         agent,
+        opening: Opening::Owner,
     };
-    deliver(app, &desk, to, body, Some(place)).await
+    let plan = args.plan.resolve(app, &desk).await?;
+    deliver(app, &desk, to, (body, plan), Some(place)).await
 }
 
 async fn deliver(
     app: &App,
     desk: &Desk,
     to: SendTo,
-    body: String,
+    (body, plan): (String, Plan),
     place: Option<Place>,
 ) -> Result<(), Failure> {
     let person = app.person(&desk.state).await?;
@@ -99,6 +153,7 @@ async fn deliver(
             to,
             person,
             body,
+            plan,
         })
         .await?;
     app.wake(desk).await;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use cs_daemon::StateDir;
-use cs_model::{AskState, RunState, Time, TurnSeq};
+use cs_model::{AskState, AskTo, Priority, RunState, Time, TurnSeq};
 use cs_record::{Ask, CardDetail, CardSummary, Landing, Run, Turn};
 use cs_settle::Usage;
 
@@ -78,14 +78,25 @@ fn head(detail: &CardDetail, now: Time) -> String {
     );
     line!(page, "  agent     {}", card.agent);
     line!(page, "  person    {}", card.person);
+    if card.priority != Priority::default() {
+        line!(page, "  priority  {}", card.priority);
+    }
+    if let Some(from) = card.not_before.filter(|from| *from > now) {
+        line!(page, "  starts    {}", text::due(now, from));
+    }
+    if !detail.waits_for.is_empty() {
+        let cards: Vec<_> = detail.waits_for.iter().map(|card| card.short()).collect();
+        line!(page, "  waits     for card {}", cards.join(", "));
+    }
     line!(
         page,
         "  begun     {} ({})",
         text::ago(now, card.created_at),
         card.created_at.to_the_second()
     );
-    if card.tries > 0 {
-        line!(page, "  tries     {}", card.tries);
+    let owner = detail.runs.iter().find(|run| Some(run.id) == card.owner);
+    if let Some(owner) = owner.filter(|owner| owner.tries > 0) {
+        line!(page, "  tries     {}", owner.tries);
     }
     if let Some(used) = used(card.usage) {
         line!(page, "  used      {used}");
@@ -95,7 +106,7 @@ fn head(detail: &CardDetail, now: Time) -> String {
 
 /// Takes from a card's detail what the list of cards shows, so that both say the same of it.
 fn summary(detail: &CardDetail) -> CardSummary {
-    let open = |ask: &&Ask| ask.state == AskState::Open;
+    let open = |ask: &&Ask| ask.state == AskState::Open && ask.to == AskTo::Person;
     CardSummary {
         card: detail.card.clone(),
         codebase: detail.codebase.clone(),
@@ -108,6 +119,7 @@ fn summary(detail: &CardDetail) -> CardSummary {
             .iter()
             .find(|landing| !landing.state.is_over())
             .cloned(),
+        waits_for: detail.waits_for.clone(),
     }
 }
 

@@ -1,126 +1,154 @@
-//! What takes too long ends, on the server too: nobody hides a card for ever, and nobody waits for ever.
+//! Limits and dependencies hold however many write at once.
 
-use std::error::Error;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use cs_postgres::{Limits, PostgresStore};
-use cs_record::{Lock, RecordError, RowStore, Select, SendTo, StoreError, rules};
-use cs_testkit::SetClock;
+use cs_journal::Task;
+use cs_model::{CardId, CodebaseId, IdSource, MachineId, OperationId, PauseKind, TurnId};
+use cs_record::{RecordError, Refusal, Scope, Send, SendTo};
 use cs_testkit::laws::World;
-use sqlx::{AssertSqlSafe, Executor};
+use tokio::task::JoinSet;
 
-use crate::acts::{new_card, take};
+use crate::acts::{child, claim, new_card, request, take};
 use crate::schema::Schema;
 
-const SHORT: Duration = Duration::from_millis(400);
-const LONG: Duration = Duration::from_secs(600);
+const TAKERS: usize = 16;
 
-/// Opens the record with these limits.
-async fn open(schema: &Arc<Schema>, limits: Limits) -> (PostgresStore, Arc<SetClock>) {
-    let clock = Arc::new(SetClock::new());
-    let settings = schema
-        .settings()
-        .with_limits(limits)
-        .with_clock(Arc::clone(&clock) as _);
-    (PostgresStore::open(&settings).await.expect("it opens"), clock)
-}
-
-async fn world(schema: &Arc<Schema>, limits: Limits) -> World {
-    let (store, clock) = open(schema, limits).await;
-    World::new(store, clock, Arc::clone(schema)).await
-}
-
-fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
+/// Sixteen take what they can, on these machines in turn; returns how much all of them have.
+async fn take_at_once(world: &World, machines: &[MachineId]) -> usize {
+    let mut takers = JoinSet::new();
+    for number in 0..TAKERS {
+        let (claims, machine) = (Arc::clone(&world.claims), machines[number % machines.len()]);
+        let calls: Vec<_> = (0..4)
+            .map(|_| (OperationId::from_uuid(world.ids.uuid_v7()), request(world, 5)))
+            .collect();
+        takers.spawn(async move {
+            let mut taken = 0;
+            for (operation, request) in calls {
+                let receipt = claims.claim(machine, operation, &request).await;
+                taken += receipt.expect("the record answers").runs.len();
+            }
+            taken
+        });
     }
-    text
+    takers.join_all().await.into_iter().sum()
 }
 
-/// A daemon that dies or hangs between lock and commit: its session stands still, and its cards are hidden until it is ended.
+async fn limit(world: &World, scope: Scope, most: Option<u32>) {
+    let limited = world.machines.limit(scope, most, &world.person).await;
+    limited.expect("the record answers");
+}
+
+/// A machine that has the codebase of the world too.
+async fn other_machine(world: &World) -> MachineId {
+    let machine = MachineId::from_uuid(world.ids.uuid_v7());
+    let added = world
+        .codebases
+        .add_codebase(world.codebase, "engine", machine)
+        .await;
+    added.expect("a machine may have the same codebase");
+    machine
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn sixteen_takers_never_exceed_the_limit_of_a_machine() {
+    let world = Arc::new(Schema::new().await).world().await;
+    for _ in 0..20 {
+        new_card(&world).await;
+    }
+    let scope = Scope::Machine(world.machine);
+    limit(&world, scope, Some(3)).await;
+    assert_eq!(take_at_once(&world, &[world.machine]).await, 3);
+    limit(&world, scope, Some(7)).await;
+    assert_eq!(take_at_once(&world, &[world.machine]).await, 4);
+    limit(&world, scope, None).await;
+    assert_eq!(take_at_once(&world, &[world.machine]).await, 13);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn takers_of_two_machines_never_exceed_the_limit_of_their_codebase() {
+    let world = Arc::new(Schema::new().await).world().await;
+    for _ in 0..20 {
+        new_card(&world).await;
+    }
+    let machines = [world.machine, other_machine(&world).await];
+    limit(&world, Scope::Codebase(world.codebase), Some(3)).await;
+    assert_eq!(take_at_once(&world, &machines).await, 3);
+}
+
+/// What a run sends counts as what a take starts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn children_that_are_sent_at_once_never_exceed_the_limit() {
+    let world = Arc::new(Schema::new().await).world().await;
+    for _ in 0..4 {
+        new_card(&world).await;
+    }
+    let owners = take(&world, 4).await;
+    limit(&world, Scope::Machine(world.machine), Some(7)).await;
+    let world = Arc::new(world);
+    let mut senders = JoinSet::new();
+    for number in 0..TAKERS {
+        let (world, parent) = (Arc::clone(&world), owners[number % owners.len()]);
+        senders.spawn(async move { claim(&world, Task::Child(child(parent)), 1).await.len() });
+    }
+    let sent: usize = senders.join_all().await.into_iter().sum();
+    assert_eq!(sent, 3);
+}
+
+/// A batch that is full of work which nobody may start now does not keep the rest waiting.
 #[tokio::test]
-async fn a_session_that_stops_after_its_lock_does_not_hide_its_cards_for_ever() {
-    let schema = Arc::new(Schema::new().await);
-    let living = schema.world().await;
-    let card = new_card(&living).await;
-    let limits = Limits {
-        idle_in_transaction: SHORT,
-        ..Limits::default()
-    };
-    let (hanging, _) = open(&schema, limits).await;
-    let Ok(Lock::Held(held)) = hanging.lock(None, &Select::Card(card)).await else {
-        panic!("it locks");
-    };
-    assert!(take(&living, 1).await.is_empty(), "the card is hidden");
-    let until = Instant::now() + Duration::from_secs(60);
-    let taken = loop {
-        let taken = take(&living, 1).await;
-        if !taken.is_empty() {
-            break taken;
+async fn a_codebase_without_room_starves_no_other() {
+    let world = Arc::new(Schema::new().await).world().await;
+    let closed = CodebaseId::from_uuid(world.ids.uuid_v7());
+    let added = world
+        .codebases
+        .add_codebase(closed, "closed", world.machine)
+        .await;
+    added.expect("the name is free");
+    for _ in 0..8 {
+        crate::acts::new_card_of(&world, Some(closed)).await;
+    }
+    new_card(&world).await;
+    let scope = Scope::Codebase(closed);
+    limit(&world, scope, Some(0)).await;
+    assert_eq!(take(&world, 4).await.len(), 1, "limited");
+    limit(&world, scope, None).await;
+    for kind in [PauseKind::Pause, PauseKind::Drain] {
+        new_card(&world).await;
+        let paused = world.machines.pause(scope, kind, None, &world.person).await;
+        paused.expect("the record answers");
+        assert_eq!(take(&world, 4).await.len(), 1, "{kind:?}");
+    }
+    let open = world.machines.unpause(scope).await;
+    assert!(open.expect("the record answers"));
+    assert_eq!(take(&world, 99).await.len(), 8);
+}
+
+async fn wait_for(world: &World, card: CardId, after: CardId) -> bool {
+    let turn = TurnId::from_uuid(world.ids.uuid_v7());
+    let mut send = Send::new(turn, SendTo::Card(card), world.person.clone(), "later");
+    send.plan.after = vec![after];
+    match world.people.send(&send).await {
+        Ok(_) => true,
+        Err(RecordError::Refused(Refusal::WaitsForItself { .. })) => false,
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Three cards that are made to wait for each other in a ring, over and over: in each round one of them is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn cards_that_are_planned_at_once_never_wait_for_each_other() {
+    let world = Arc::new(Arc::new(Schema::new().await).world().await);
+    for round in 0..10 {
+        let mut ring = Vec::new();
+        for _ in 0..3 {
+            ring.push(new_card(&world).await);
         }
-        assert!(Instant::now() < until, "it is hidden for ever");
-        tokio::task::yield_now().await;
-    };
-    assert_eq!(taken.len(), 1);
-    let (writes, _) = rules::stop_card(&held.facts.cards[0], &living.person, held.facts.now);
-    let late = hanging.commit(held.tx, &writes).await;
-    assert!(
-        matches!(late, Err(StoreError::Away(_) | StoreError::Unknown(_))),
-        "what it does late is nothing: {late:?}"
-    );
-    let detail = living.cards.card(card).await.expect("it answers");
-    assert_eq!(detail.card.state, cs_model::CardState::Open);
-}
-
-/// Holds a card from outside, as an administrator's session that was forgotten would, and sends to it.
-async fn send_to_a_held_card(limits: Limits) -> String {
-    let schema = Arc::new(Schema::new().await);
-    let world = world(&schema, limits).await;
-    let card = new_card(&world).await;
-    let mut holder = schema.raw().await;
-    let hold = format!("begin; select 1 from cards where id = '{card}' for update");
-    holder.execute(AssertSqlSafe(hold)).await.expect("it locks");
-    let send = cs_record::Send {
-        turn: cs_model::TurnId::from_uuid(cs_model::IdSource::uuid_v7(&*world.ids)),
-        to: SendTo::Card(card),
-        person: world.person.clone(),
-        body: "please".to_owned(),
-    };
-    let error = world.people.send(&send).await.expect_err("somebody holds it");
-    assert!(
-        matches!(error, RecordError::Away(_)),
-        "it may be tried again: {error:?}"
-    );
-    let said = chain(&error);
-    holder.execute("rollback").await.expect("it lets go");
-    world.people.send(&send).await.expect("the same again is taken");
-    let detail = world.cards.card(card).await.expect("it answers");
-    assert_eq!(detail.card.last_seq.get(), 2, "once");
-    said
-}
-
-#[tokio::test]
-async fn a_lock_is_not_waited_for_for_ever() {
-    let said = send_to_a_held_card(Limits {
-        lock: Duration::from_millis(50),
-        statement: LONG,
-        ..Limits::default()
-    });
-    let said = said.await;
-    assert!(said.contains("lost a race for the same rows"), "{said}");
-}
-
-#[tokio::test]
-async fn a_statement_is_not_waited_for_for_ever() {
-    let said = send_to_a_held_card(Limits {
-        statement: SHORT,
-        lock: LONG,
-        ..Limits::default()
-    });
-    let said = said.await;
-    assert!(said.contains("the time that a statement may take"), "{said}");
+        let mut planners = JoinSet::new();
+        for place in 0..3 {
+            let (world, card, after) = (Arc::clone(&world), ring[place], ring[(place + 1) % 3]);
+            planners.spawn(async move { wait_for(&world, card, after).await });
+        }
+        let written = planners.join_all().await.into_iter().filter(|done| *done).count();
+        assert_eq!(written, 2, "round {round}");
+    }
 }

@@ -20,6 +20,18 @@ pub(crate) fn server() -> String {
         .expect("these tests need a server: run them with `cargo xtask test --postgres`")
 }
 
+/// Returns how many random sequences are played: `PROPTEST_CASES`, or this number for an ordinary run.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one who runs the tests says how long"
+)]
+pub(crate) fn cases(ordinary: u32) -> u32 {
+    let given = std::env::var("PROPTEST_CASES").ok();
+    given.map_or(ordinary, |cases| {
+        cases.parse().expect("PROPTEST_CASES is a whole number")
+    })
+}
+
 /// An empty schema. The guard drops it.
 #[derive(Debug)]
 pub(crate) struct Schema {
@@ -49,6 +61,22 @@ impl Schema {
             .await
             .expect("an empty schema can be migrated");
         schema
+    }
+
+    /// Removes every row of the record. A new schema takes longer, and emptied tables (`truncate`) make the server plan every
+    /// statement anew.
+    pub(crate) async fn clear(&self, raw: &mut PgConnection) {
+        let name = &self.name;
+        let clear = format!(
+            "set session_replication_role = replica;
+             do $$ declare gone text; begin
+                 for gone in select tablename from pg_tables
+                     where schemaname = '{name}' and tablename <> 'cs_panel_version'
+                 loop execute format('delete from %I', gone); end loop;
+             end $$"
+        );
+        let done = raw.execute(AssertSqlSafe(clear)).await;
+        done.expect("the tables can be emptied");
     }
 
     pub(crate) fn url(&self) -> String {

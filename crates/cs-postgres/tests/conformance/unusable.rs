@@ -19,6 +19,7 @@ async fn say(world: &World, card: CardId) -> Result<Sent, RecordError> {
         to: SendTo::Card(card),
         person: world.person.clone(),
         body: "more".to_owned(),
+        plan: cs_record::Plan::default(),
     };
     world.people.send(&send).await
 }
@@ -184,7 +185,7 @@ async fn a_row_that_does_not_decode_is_named_and_the_others_are_used() {
     )
     .await;
     check_corrupt(
-        "alter table cards drop constraint cards_tries_check; update cards set tries = -1 where id = 'ID'",
+        "alter table cards drop constraint cards_last_seq_check; update cards set last_seq = -1 where id = 'ID'",
         "out of range",
     )
     .await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cs_fence::TokenSeed;
-use cs_journal::{Action, ClaimError, ClaimRequest};
+use cs_journal::{ClaimError, ClaimRequest, Task};
 use cs_model::{CardId, Clock, IdSource, OperationId, Time, TurnId, TurnSeq};
 use cs_record::{RecordError, Refusal, Send, SendTo, Sent};
 use cs_settle::Answer;
@@ -150,11 +150,7 @@ async fn whatever_an_agent_says_at_its_end_is_kept() {
 }
 
 fn request(world: &World) -> ClaimRequest {
-    ClaimRequest::one(
-        Action::TakeTurns,
-        "mine",
-        TokenSeed::from_bytes(world.ids.secret()),
-    )
+    ClaimRequest::one(Task::Turns, "mine", TokenSeed::from_bytes(world.ids.secret()))
 }
 
 /// Claims on a machine whose clock is apart from the record's.

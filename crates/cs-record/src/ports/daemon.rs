@@ -4,9 +4,9 @@ use std::fmt;
 
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, ProcessFact, TokenHash};
-use cs_model::{CardId, CodebaseId, Epoch, LandingId, MachineId, Person, RunId, RunState, Time};
+use cs_model::{CardId, CodebaseId, Epoch, LandingId, MachineId, PauseKind, Person, RunId, RunState, Time};
 
-use crate::{Ask, Card, Landing, RecordError, Turn};
+use crate::{Ask, Card, Landing, LiveLimit, Park, Pause, RecordError, Route, Run, Scope, Turn};
 
 /// What one read says of the work that a machine could take. A hint: the claim decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,11 +17,13 @@ pub struct Peeked {
     pub rearms: bool,
     /// Runs that may go on.
     pub resumes: bool,
+    /// Work that a person wants tried on a parked route.
+    pub recovery: bool,
     /// Landings to carry out.
     pub landings: bool,
     /// Runs of this machine that do not run and still have a process on the record.
     pub to_close: bool,
-    /// The next time at which something becomes ready by itself, such as a retry.
+    /// The next time at which something becomes ready by itself: a retry, a start time, the end of a park.
     pub next_due: Option<Time>,
 }
 
@@ -42,6 +44,8 @@ pub struct Present {
     pub follows: Vec<TokenHash>,
     /// The codebases that it has a checkout of.
     pub codebases: Vec<CodebaseId>,
+    /// Whether it takes the cards of everybody; otherwise those of its person.
+    pub serves_everyone: bool,
 }
 
 impl Present {
@@ -92,6 +96,23 @@ pub struct RunBrief {
     pub turns: Vec<Turn>,
     /// The questions of the run, oldest first: those whose `given` is the attempt's epoch are news to it.
     pub asks: Vec<Ask>,
+    /// What its parent sent it to do, if one did.
+    pub brief: Option<String>,
+    /// Its children, oldest first; nothing for a worker, which cannot have any, so that an empty list means none (TL-8).
+    pub children: Option<Vec<ChildBrief>>,
+    /// The open questions of its children that were given to its attempt to settle, oldest first.
+    pub questions: Vec<Ask>,
+}
+
+/// A child of a run, as its parent sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildBrief {
+    /// The child. Its `given` is the parent's epoch when the parent's attempt is to read it back.
+    pub run: Run,
+    /// What it was sent to do.
+    pub brief: String,
+    /// What its last accepted settlement reported.
+    pub report: Option<String>,
 }
 
 /// What a landing is to do.
@@ -137,28 +158,6 @@ pub trait DaemonReads: fmt::Debug + Send + Sync {
     async fn running_runs(&self, machine: MachineId) -> Result<Vec<HeldProcess>, RecordError>;
 }
 
-/// What a pause covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PauseScope {
-    /// Every machine.
-    Everything,
-    /// One machine.
-    Machine(MachineId),
-}
-
-/// A pause: no new work starts where it covers. It is read by the take in its own transaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pause {
-    /// What it covers.
-    pub scope: PauseScope,
-    /// Why, for people.
-    pub reason: Option<String>,
-    /// Who paused.
-    pub by: Person,
-    /// Since when.
-    pub at: Time,
-}
-
 /// Machines, and whether work may start.
 #[async_trait]
 pub trait Machines: fmt::Debug + Send + Sync {
@@ -195,22 +194,51 @@ pub trait Machines: fmt::Debug + Send + Sync {
         epoch: Epoch,
     ) -> Result<bool, RecordError>;
 
-    /// Pauses; a second pause of the same scope replaces the reason.
+    /// Pauses or drains; a second pause of the same scope replaces the first.
     ///
     /// # Errors
     /// When the record cannot answer.
-    async fn pause(&self, scope: PauseScope, reason: Option<&str>, by: &Person)
-    -> Result<Pause, RecordError>;
+    async fn pause(
+        &self,
+        scope: Scope,
+        kind: PauseKind,
+        reason: Option<&str>,
+        by: &Person,
+    ) -> Result<Pause, RecordError>;
 
     /// Ends a pause; says whether there was one.
     ///
     /// # Errors
     /// When the record cannot answer.
-    async fn unpause(&self, scope: PauseScope) -> Result<bool, RecordError>;
+    async fn unpause(&self, scope: Scope) -> Result<bool, RecordError>;
 
-    /// Lists the pauses that cover a machine.
+    /// Lists the pauses that cover a machine or a codebase that it has: everything first, then the machine, then codebases.
     ///
     /// # Errors
     /// When the record cannot answer.
     async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, RecordError>;
+
+    /// Limits how many runs may be live on a machine or a codebase; nothing takes the limit away. Runs that are live already go on.
+    ///
+    /// # Errors
+    /// Refused for everything: a limit belongs to a machine or a codebase.
+    async fn limit(&self, scope: Scope, most: Option<u32>, by: &Person) -> Result<(), RecordError>;
+
+    /// Lists all limits, those of machines first.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn limits(&self) -> Result<Vec<LiveLimit>, RecordError>;
+
+    /// Lists the parked routes of a machine, by agent, also those whose time is over.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn parks(&self, machine: MachineId) -> Result<Vec<Park>, RecordError>;
+
+    /// Says that the cause is gone for which a route was parked; says whether it was. What waits for it is ready at once.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn unpark(&self, route: &Route) -> Result<bool, RecordError>;
 }

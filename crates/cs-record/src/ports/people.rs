@@ -3,7 +3,10 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use cs_model::{AgentName, AskId, CardId, CodebaseId, LandingId, MachineId, Person, TurnId, TurnSeq};
+use cs_model::{
+    AgentName, AskId, CardId, CodebaseId, LandingId, MachineId, Opening, Person, Priority, Time, TurnId,
+    TurnSeq,
+};
 
 use crate::{Ask, Codebase, Landing, RecordError};
 
@@ -18,6 +21,19 @@ pub struct Send {
     pub person: Person,
     /// The words: 1 byte to 1 MiB, not only white space.
     pub body: String,
+    /// When its card starts. What is not said stays as it is.
+    pub plan: Plan,
+}
+
+/// When a card starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Cards that have to be done first, beside those that were named before: landed, closed, or, without a codebase, answered.
+    pub after: Vec<CardId>,
+    /// Nothing of the card starts before this time.
+    pub not_before: Option<Time>,
+    /// Which of two ready cards goes first.
+    pub priority: Option<Priority>,
 }
 
 impl Send {
@@ -29,6 +45,7 @@ impl Send {
             to,
             person,
             body: body.into(),
+            plan: Plan::default(),
         }
     }
 }
@@ -48,6 +65,8 @@ pub enum SendTo {
         base: Option<String>,
         /// The route that runs its owner.
         agent: AgentName,
+        /// How work on it begins.
+        opening: Opening,
     },
     /// A card that is there. It opens again when it had failed, was stopped or has landed; a closed card refuses.
     Card(CardId),
@@ -63,6 +82,7 @@ impl SendTo {
             codebase: None,
             base: None,
             agent,
+            opening: Opening::Owner,
         }
     }
 }
@@ -102,13 +122,27 @@ pub struct AcceptLanding {
     pub person: Person,
 }
 
+/// Gives the work of a card free for another route, or for another machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandBack {
+    /// The card.
+    pub card: CardId,
+    /// The route that is to go on; nothing leaves it as it is.
+    pub agent: Option<AgentName>,
+    /// Whether any machine may go on. Only for a card without a codebase: the tree of another one is on its machine.
+    pub to_any_machine: bool,
+    /// Who says so.
+    pub person: Person,
+}
+
 /// Acts of people. Each is one transaction under the card's lock, and only writes the record: the next pass of a daemon acts.
 #[async_trait]
 pub trait PeopleActs: fmt::Debug + std::marker::Send + Sync {
     /// Puts a turn on a new or an existing card.
     ///
     /// # Errors
-    /// Refused for an empty or too long text and for a closed card; not found for an unknown card.
+    /// Refused for an empty or too long text, for a closed card, and when the card would wait for itself, at once or over
+    /// others; not found for an unknown card, also one that is to be done first.
     async fn send(&self, send: &Send) -> Result<Sent, RecordError>;
 
     /// Answers an open question. The first answer wins; the second is told by whom and when.
@@ -129,6 +163,26 @@ pub trait PeopleActs: fmt::Debug + std::marker::Send + Sync {
     /// # Errors
     /// Not found for an unknown card.
     async fn stop_card(&self, card: CardId, person: &Person) -> Result<bool, RecordError>;
+
+    /// Tries a card again: one that failed or was stopped opens with new counts of tries and starts; one that waits for a
+    /// retry or a parked route goes on now, on the parked route too, once. Says whether there is anything to do now.
+    ///
+    /// # Errors
+    /// Refused for a landed or closed card; not found for an unknown one.
+    async fn retry_card(&self, card: CardId, person: &Person) -> Result<bool, RecordError>;
+
+    /// Closes a card for good: its questions are withdrawn, its pending turns stay unanswered. Closing twice is harmless.
+    ///
+    /// # Errors
+    /// Refused while an agent works on it or a landing is under way; not found for an unknown card.
+    async fn close_card(&self, card: CardId, person: &Person) -> Result<(), RecordError>;
+
+    /// Gives the work of a card free for another route or machine, between two starts.
+    ///
+    /// # Errors
+    /// Refused while an agent works on it or a landing is under way, for a closed card, and for any machine when the card has a
+    /// tree; not found for an unknown card.
+    async fn hand_back(&self, hand_back: &HandBack) -> Result<(), RecordError>;
 }
 
 /// The codebases of the record. Local paths never come here: a machine only says which it has.

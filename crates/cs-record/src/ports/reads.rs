@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use cs_model::{AskId, AskState, CardId, TurnSeq, TurnState};
+use cs_model::{AskId, AskState, AskTo, CardId, TurnSeq, TurnState};
 
 use crate::{Aggregate, Ask, Card, Landing, RecordError, Run, Turn, TurnMark};
 
@@ -25,12 +25,14 @@ pub struct CardSummary {
     pub codebase: Option<String>,
     /// The run that is live on it.
     pub live: Option<Run>,
-    /// Its open questions, oldest first.
+    /// Its questions to people, oldest first.
     pub open_asks: Vec<Ask>,
     /// Its turns that nobody has answered.
     pub waiting_turns: u32,
     /// Its landing that is not over.
     pub landing: Option<Landing>,
+    /// The cards that it waits for and that are not done, by id.
+    pub waits_for: Vec<CardId>,
 }
 
 /// A card with all that belongs to it but its turns.
@@ -46,6 +48,8 @@ pub struct CardDetail {
     pub asks: Vec<Ask>,
     /// Its landings, oldest first.
     pub landings: Vec<Landing>,
+    /// The cards that it waits for and that are not done, by id.
+    pub waits_for: Vec<CardId>,
 }
 
 /// Reads for people. A read locks nothing and is consistent within one call.
@@ -81,7 +85,7 @@ pub trait CardReads: fmt::Debug + Send + Sync {
     /// Not found for an unknown card.
     async fn turns(&self, card: CardId, after: TurnSeq, limit: u32) -> Result<Vec<Turn>, RecordError>;
 
-    /// Lists open questions, oldest first, each with the title of its card.
+    /// Lists open questions to people, oldest first, each with the title of its card.
     ///
     /// # Errors
     /// When the record cannot answer.
@@ -96,15 +100,22 @@ impl CardSummary {
         let waiting = aggregate.turns.iter().filter(unanswered).count();
         let landing = aggregate.live_landing().cloned();
         let mut open_asks = aggregate.asks;
-        open_asks.retain(|ask| ask.state == AskState::Open);
+        open_asks.retain(|ask| ask.state == AskState::Open && ask.to == AskTo::Person);
         open_asks.sort_by_key(|ask| (ask.asked_at, ask.id));
         Self {
             codebase,
-            live: aggregate.runs.into_iter().find(|run| run.state.is_live()),
+            live: live_run(&aggregate.card, aggregate.runs),
             open_asks,
             waiting_turns: u32::try_from(waiting).unwrap_or(u32::MAX),
             landing,
+            waits_for: aggregate.waits_for,
             card: aggregate.card,
         }
     }
+}
+
+/// The run that a list shows: the owner when it is live, else any that is.
+fn live_run(card: &Card, runs: Vec<Run>) -> Option<Run> {
+    let live = runs.into_iter().filter(|run| run.state.is_live());
+    live.min_by_key(|run| (Some(run.id) != card.owner, run.id))
 }

@@ -8,7 +8,8 @@ use cs_fence::{
 use cs_model::{MachineId, OperationId, RunId};
 
 use super::{Done, Record};
-use crate::store::{Facts, JournalEntry, JournalRow, RowStore, Select, StoreError};
+use crate::journal::{JournalEntry, JournalRow};
+use crate::store::{Facts, RowStore, Select, StoreError};
 use crate::{Aggregate, Writes, rules};
 
 type Outcomes = Vec<(RunId, InterruptOutcome)>;
@@ -78,23 +79,22 @@ impl<S: RowStore> AttemptRecord for Record<S> {
     }
 }
 
-/// Decides each report on its card as the reports before it left that card.
+/// Decides the reports card by card; the outcomes come in the order of the reports.
 fn interrupt_all(machine: MachineId, attempts: &[Interruption], facts: &Facts) -> (Writes, Outcomes) {
-    let (mut writes, mut outcomes) = (Writes::default(), Outcomes::new());
-    for one in attempts {
-        let run = one.attempt.run;
-        let written = writes.runs.iter().any(|change| change.now.id == run);
-        let card = facts.cards.iter().find(|card| card.run(run).is_some());
-        let outcome = match card {
-            None => InterruptOutcome::Stale,
-            Some(_) if written => InterruptOutcome::AlreadyInterrupted,
-            Some(card) => {
-                let (rows, outcome) = rules::interrupt(card, machine, one, facts.now);
-                writes.merge(rows);
-                outcome
-            }
-        };
-        outcomes.push((run, outcome));
+    let mut writes = Writes::default();
+    let mut outcomes: Outcomes = attempts
+        .iter()
+        .map(|one| (one.attempt.run, InterruptOutcome::Stale))
+        .collect();
+    for card in &facts.cards {
+        let mine = |one: &&Interruption| card.run(one.attempt.run).is_some();
+        let reports: Vec<&Interruption> = attempts.iter().filter(mine).collect();
+        let (rows, decided) = rules::interrupt(card, machine, &reports, facts.now);
+        writes.merge(rows);
+        let places = outcomes.iter_mut().filter(|(run, _)| card.run(*run).is_some());
+        for (place, outcome) in places.zip(decided) {
+            place.1 = outcome;
+        }
     }
     writes.journal = Some(JournalEntry::Interrupted(outcomes.clone()));
     (writes, outcomes)

@@ -3,20 +3,24 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cs_journal::{Action, ClaimError, ClaimRecord, ClaimRequest, Receipt, Reconciled};
+use cs_journal::{
+    ClaimError, ClaimRecord, ClaimRequest, ClaimedLanding, ClaimedRun, DispatchRefusal, Receipt, Reconciled,
+    Task,
+};
 use cs_model::{MachineId, OperationId, Time};
 
 use super::{Done, Record};
+use crate::journal::{JournalEntry, JournalRow};
 use crate::rules::{self, Taker};
-use crate::store::{Facts, JournalEntry, JournalRow, RowStore, Select};
-use crate::{ReadyFor, Writes};
+use crate::store::{Facts, Offer, RowStore, Select};
+use crate::{Aggregate, ReadyFor, Writes};
 
 /// How far the time in an operation id may lie from the record's time.
 const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[async_trait]
 impl<S: RowStore> ClaimRecord for Record<S> {
-    #[tracing::instrument(level = "debug", skip_all, fields(op = %operation, action = %request.action))]
+    #[tracing::instrument(level = "debug", skip_all, fields(op = %operation, action = %request.task.action()))]
     async fn claim(
         &self,
         machine: MachineId,
@@ -46,37 +50,73 @@ impl<S: RowStore> ClaimRecord for Record<S> {
 }
 
 impl<S: RowStore> Record<S> {
-    /// Decides card by card, and merges the rows into one write.
+    /// Decides card by card, each with what the ones before left of the limits, and merges the rows into one write.
     fn take_all(&self, machine: MachineId, request: &ClaimRequest, facts: &Facts) -> (Writes, Receipt) {
-        let taker = Taker {
-            machine,
-            request,
-            limits: &facts.limits,
-        };
-        let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
+        let mut limits = facts.limits.clone();
+        let most = usize::try_from(request.limit).unwrap_or(usize::MAX);
         let (mut writes, mut receipt) = (Writes::default(), Receipt::default());
-        for card in facts.cards.iter().take(limit) {
-            match request.action {
-                Action::TakeTurns | Action::TakeRearms | Action::TakeResumes => {
-                    if let Some((rows, run)) = rules::take(card, &taker, facts.now, &*self.ids) {
-                        writes.merge(rows);
-                        receipt.runs.push(run);
-                    }
+        for card in facts.cards.iter().take(most) {
+            let taker = Taker {
+                machine,
+                request,
+                limits: &limits,
+            };
+            match self.take_one(card, &taker, facts) {
+                Taken::Run(rows, run) => {
+                    limits.count(run.codebase);
+                    writes.merge(rows);
+                    receipt.runs.push(run);
                 }
-                Action::TakeLandings => {
-                    if let Some((rows, landing)) = rules::take_landing(card, &taker, facts.now) {
-                        writes.merge(rows);
-                        receipt.landings.push(landing);
-                    }
+                Taken::Landing(rows, landing) => {
+                    writes.merge(rows);
+                    receipt.landings.push(landing);
                 }
+                Taken::Nothing => {}
+                Taken::Refused(refusal) => receipt.refused = Some(refusal),
             }
         }
+        if let Task::Child(_) = request.task
+            && facts.cards.is_empty()
+        {
+            receipt.refused = Some(DispatchRefusal::ParentOver);
+        }
         writes.journal = Some(JournalEntry::Claimed {
-            action: request.action,
+            action: request.task.action(),
             receipt: receipt.clone(),
         });
         (writes, receipt)
     }
+
+    fn take_one(&self, card: &Aggregate, taker: &Taker<'_>, facts: &Facts) -> Taken {
+        let (now, ids) = (facts.now, &*self.ids);
+        match &taker.request.task {
+            Task::Turns
+            | Task::Rearms
+            | Task::Resumes
+            | Task::Recovery
+            | Task::Resume(_)
+            | Task::Activate(_) => match rules::take(card, taker, now, ids) {
+                Some((rows, run)) => Taken::Run(rows, run),
+                None => Taken::Nothing,
+            },
+            Task::Landings => match rules::take_landing(card, taker, now) {
+                Some((rows, landing)) => Taken::Landing(rows, landing),
+                None => Taken::Nothing,
+            },
+            Task::Child(child) => match rules::dispatch(card, taker, child, now, ids) {
+                Ok((rows, run)) => Taken::Run(rows, run),
+                Err(refusal) => Taken::Refused(refusal),
+            },
+        }
+    }
+}
+
+/// What one card gave.
+enum Taken {
+    Run(Writes, ClaimedRun),
+    Landing(Writes, ClaimedLanding),
+    Nothing,
+    Refused(DispatchRefusal),
 }
 
 fn selection(machine: MachineId, request: &ClaimRequest) -> Select {
@@ -86,14 +126,18 @@ fn selection(machine: MachineId, request: &ClaimRequest) -> Select {
         agents: request.agents.clone(),
         limit: request.limit,
     };
-    match request.action {
-        Action::TakeTurns => ready(ReadyFor::Turns),
-        Action::TakeRearms => ready(ReadyFor::Rearm),
-        Action::TakeResumes => ready(ReadyFor::Resume),
-        Action::TakeLandings => Select::Landings {
+    let start = |run| Select::Start { machine, run };
+    match &request.task {
+        Task::Turns => ready(Offer::Ready(ReadyFor::Turns)),
+        Task::Rearms => ready(Offer::Ready(ReadyFor::Rearm)),
+        Task::Resumes => ready(Offer::Ready(ReadyFor::Resume)),
+        Task::Recovery => ready(Offer::Recovery),
+        Task::Landings => Select::Landings {
             machine,
             limit: request.limit,
         },
+        Task::Resume(target) | Task::Activate(target) => start(target.run),
+        Task::Child(child) => start(child.parent.run),
     }
 }
 

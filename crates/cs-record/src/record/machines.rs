@@ -2,11 +2,13 @@
 
 use async_trait::async_trait;
 use cs_fence::TokenHash;
-use cs_model::{Epoch, LandingId, MachineId, Person, RunId, Time};
+use cs_model::{Epoch, LandingId, MachineId, PauseKind, Person, RunId, Time};
 
 use super::Record;
 use crate::store::{Registered, RowStore, Select, StoreError};
-use crate::{Aggregate, Machines, Pause, PauseScope, Present, RecordError, Refusal, Writes, rules};
+use crate::{
+    Aggregate, LiveLimit, Machines, Park, Pause, Present, RecordError, Refusal, Route, Scope, Writes, rules,
+};
 
 #[async_trait]
 impl<S: RowStore> Machines for Record<S> {
@@ -42,19 +44,39 @@ impl<S: RowStore> Machines for Record<S> {
 
     async fn pause(
         &self,
-        scope: PauseScope,
+        scope: Scope,
+        kind: PauseKind,
         reason: Option<&str>,
         by: &Person,
     ) -> Result<Pause, RecordError> {
-        Ok(self.store.pause(scope, reason, by).await?)
+        Ok(self.store.pause(scope, kind, reason, by).await?)
     }
 
-    async fn unpause(&self, scope: PauseScope) -> Result<bool, RecordError> {
+    async fn unpause(&self, scope: Scope) -> Result<bool, RecordError> {
         Ok(self.store.unpause(scope).await?)
     }
 
     async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, RecordError> {
         Ok(self.store.pauses(machine).await?)
+    }
+
+    async fn limit(&self, scope: Scope, most: Option<u32>, by: &Person) -> Result<(), RecordError> {
+        match scope {
+            Scope::Everything => Err(Refusal::LimitOfEverything.into()),
+            Scope::Machine(_) | Scope::Codebase(_) => Ok(self.store.limit(scope, most, by).await?),
+        }
+    }
+
+    async fn limits(&self) -> Result<Vec<LiveLimit>, RecordError> {
+        Ok(self.store.limits().await?)
+    }
+
+    async fn parks(&self, machine: MachineId) -> Result<Vec<Park>, RecordError> {
+        Ok(self.store.parks(machine).await?)
+    }
+
+    async fn unpark(&self, route: &Route) -> Result<bool, RecordError> {
+        Ok(self.store.unpark(route).await?)
     }
 }
 

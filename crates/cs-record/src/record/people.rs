@@ -7,8 +7,8 @@ use super::Record;
 use crate::rules::{self, MAX_CODEBASE_NAME_CHARS};
 use crate::store::{Facts, Registered, RowStore, Select};
 use crate::{
-    AcceptLanding, Aggregate, AnswerAsk, Ask, Codebase, Codebases, Landing, PeopleActs, RecordError, Refusal,
-    Send, SendTo, Sent,
+    AcceptLanding, Aggregate, AnswerAsk, Ask, Codebase, Codebases, HandBack, Landing, PeopleActs,
+    RecordError, Refusal, Send, SendTo, Sent,
 };
 
 #[async_trait]
@@ -19,11 +19,16 @@ impl<S: RowStore> PeopleActs for Record<S> {
             SendTo::Card(card) => (*card, false),
         };
         let rule = |facts: &Facts| match facts.cards.first() {
-            Some(aggregate) => Ok(rules::send_existing(aggregate, send, facts.now)?),
-            None if new => Ok(rules::send_new(send, facts.now)?),
+            Some(aggregate) => Ok(rules::send_existing(aggregate, send, &facts.earlier, facts.now)?),
+            None if new => Ok(rules::send_new(send, &facts.earlier, facts.now)?),
             None => Err(no_card(card)),
         };
-        self.decide_plain(&Select::Turn(card, send.turn), rule).await?
+        let select = Select::Send {
+            card,
+            turn: send.turn,
+            after: send.plan.after.clone(),
+        };
+        self.decide_plain(&select, rule).await?
     }
 
     async fn answer_ask(&self, answer: &AnswerAsk) -> Result<Ask, RecordError> {
@@ -56,6 +61,27 @@ impl<S: RowStore> PeopleActs for Record<S> {
             Ok(rules::stop_card(card, person, facts.now))
         };
         self.decide_plain(&Select::Card(card), rule).await?
+    }
+
+    #[tracing::instrument(level = "debug", skip_all, fields(card = %card, person = %person))]
+    async fn retry_card(&self, card: CardId, person: &Person) -> Result<bool, RecordError> {
+        let rule = |facts: &Facts| Ok(rules::retry_card(the_card(facts, card)?, facts.now)?);
+        self.decide_plain(&Select::Card(card), rule).await?
+    }
+
+    #[tracing::instrument(level = "debug", skip_all, fields(card = %card, person = %person))]
+    async fn close_card(&self, card: CardId, person: &Person) -> Result<(), RecordError> {
+        let rule = |facts: &Facts| Ok((rules::close_card(the_card(facts, card)?, facts.now)?, ()));
+        self.decide_plain(&Select::Card(card), rule).await?
+    }
+
+    #[tracing::instrument(level = "debug", skip_all, fields(card = %hand_back.card, person = %hand_back.person))]
+    async fn hand_back(&self, hand_back: &HandBack) -> Result<(), RecordError> {
+        let rule = |facts: &Facts| {
+            let card = the_card(facts, hand_back.card)?;
+            Ok((rules::hand_back(card, hand_back, facts.now)?, ()))
+        };
+        self.decide_plain(&Select::Card(hand_back.card), rule).await?
     }
 }
 

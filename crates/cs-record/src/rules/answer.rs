@@ -1,15 +1,17 @@
 //! An attempt ends with success.
 
 use cs_fence::{Attempt, Fenced, Verdict, judge};
-use cs_model::{AskState, Author, Ending, IdSource, RunId, RunState, Time, TurnId, TurnState};
-use cs_settle::{Answer, Answered, NewAsk, Usage};
+use cs_model::{AskState, Author, Ending, IdSource, RunId, RunKind, RunState, Time, TurnId, TurnState};
+use cs_settle::{Answer, Answered, Usage};
 
+use super::ask::new_ask;
 use crate::aggregate::{Draft, Words};
-use crate::{Aggregate, Ask, Card, Writes};
+use crate::{Aggregate, Ask, Card, Route, Run, RunText, Writes};
 
-/// Writes the words as a turn, settles the turns and answers that the attempt was given, and begins new counts of tries and
-/// starts. The run is `asked` when it ends with a question, or has a question open, or has an answer that came too late for
-/// this attempt; otherwise it is finished.
+/// Writes the words, as a turn or as the report of a worker, settles the turns, answers and children that the attempt was given,
+/// and begins new counts of tries and starts. The run is `asked` when it ends with a question, or has a question open, or has an
+/// answer that came too late for this attempt; otherwise it is finished. A success says that its route works: it is parked no
+/// more.
 ///
 /// The same answer again finds its ask and gives the same result (crash point P14); without an ask it is stale.
 pub fn answer(
@@ -25,6 +27,7 @@ pub fn answer(
     };
     match judge(&run.fence(), attempt) {
         Verdict::Running => {}
+        Verdict::Asked if run.settled < run.epoch => {}
         Verdict::Asked => {
             return repeated(aggregate, attempt, answer)
                 .map_or_else(stale, |result| (Writes::default(), Fenced::Applied(result)));
@@ -32,30 +35,62 @@ pub fn answer(
         Verdict::Over | Verdict::Stale => return stale(),
     }
     let mut draft = Draft::of(aggregate, now);
-    draft.move_leased(attempt.run, TurnState::Settled);
-    for ask in &mut draft.asks {
-        if ask.run == attempt.run && ask.state == AskState::Answered && ask.given == Some(attempt.epoch) {
-            ask.delivered = true;
-        }
-    }
-    let turn = answer.text.as_ref().map(|text| {
-        let id = TurnId::from_uuid(ids.uuid_v7());
-        draft.say(Words {
-            id,
-            author: Author::Agent(attempt.run),
-            body: text.clone(),
-            state: TurnState::Settled,
-            run: Some(attempt.run),
-        });
-        id
-    });
-    if let Some(ask) = &answer.ask {
-        let row = new_ask(&draft.card, attempt.run, ask, turn, now);
+    let turn = answer
+        .text
+        .as_ref()
+        .and_then(|text| speak(&mut draft, run, text, ids));
+    if let Some(ask) = &answer.ask
+        && !draft.asks.iter().any(|known| known.id == ask.id)
+    {
+        let row = new_ask(&draft, attempt.run, ask, turn);
         draft.asks.push(row);
     }
-    let asked = draft.asks.iter().any(|ask| ask.run == attempt.run && waits(ask));
-    settle(&mut draft, attempt.run, asked, &answer.usage);
+    add_usage(&mut draft.card, &answer.usage);
+    draft.unparks.push(Route {
+        machine: run.machine,
+        agent: run.agent.clone(),
+    });
+    let asked = settle(&mut draft, attempt.run);
     (draft.finish(), Fenced::Applied(Answered { turn, asked }))
+}
+
+/// Writes what a run says where its kind says it.
+fn speak(draft: &mut Draft<'_>, run: &Run, text: &str, ids: &dyn IdSource) -> Option<TurnId> {
+    match run.kind {
+        RunKind::Launcher | RunKind::Owner => {
+            let id = TurnId::from_uuid(ids.uuid_v7());
+            draft.say(Words {
+                id,
+                author: Author::Agent(run.id),
+                body: text.to_owned(),
+                state: TurnState::Settled,
+                run: Some(run.id),
+            });
+            Some(id)
+        }
+        RunKind::Worker | RunKind::Issue => {
+            draft.texts.push(RunText {
+                run: run.id,
+                epoch: run.epoch,
+                body: text.to_owned(),
+            });
+            None
+        }
+    }
+}
+
+/// Settles what the attempt was given, and ends it; says whether its run waits for an answer.
+pub(super) fn settle(draft: &mut Draft<'_>, id: RunId) -> bool {
+    draft.settle(id);
+    let asked = draft.asks.iter().any(|ask| ask.run == id && waits(ask));
+    if asked {
+        if let Some(run) = draft.run_mut(id) {
+            run.state = RunState::Asked;
+        }
+    } else {
+        draft.end_run(id, RunState::Ended(Ending::Finished));
+    }
+    asked
 }
 
 /// Says whether a run must be started again for this ask, now or when its answer comes.
@@ -64,25 +99,6 @@ fn waits(ask: &Ask) -> bool {
         AskState::Open | AskState::Accepted => true,
         AskState::Answered => !ask.delivered,
         AskState::Withdrawn => false,
-    }
-}
-
-fn settle(draft: &mut Draft<'_>, run: RunId, asked: bool, usage: &Usage) {
-    let now = draft.now;
-    draft.card.tries = 0;
-    draft.card.starts = 0;
-    add_usage(&mut draft.card, usage);
-    if let Some(run) = draft.run_mut(run) {
-        run.failure = None;
-        run.failed_because = None;
-        run.failures_in_row = 0;
-        run.again_at = None;
-        if asked {
-            run.state = RunState::Asked;
-        } else {
-            run.state = RunState::Ended(Ending::Finished);
-            run.ended_at = Some(now);
-        }
     }
 }
 
@@ -98,25 +114,6 @@ pub(super) fn add_usage(card: &mut Card, usage: &Usage) {
 /// Adds up to the largest number that every store can hold.
 fn capped(sum: u64, more: u64) -> u64 {
     sum.saturating_add(more).min(i64::MAX.unsigned_abs())
-}
-
-fn new_ask(card: &Card, run: RunId, ask: &NewAsk, turn: Option<TurnId>, now: Time) -> Ask {
-    Ask {
-        id: ask.id,
-        card: card.id,
-        run,
-        question: ask.question.clone(),
-        choices: ask.choices.clone(),
-        offer: ask.offer.clone(),
-        state: AskState::Open,
-        answer: None,
-        answered_by: None,
-        asked_at: now,
-        answered_at: None,
-        delivered: false,
-        given: None,
-        turn,
-    }
 }
 
 /// Finds what the first of two equal answers did.

@@ -16,22 +16,34 @@ pub fn answer_ask(
     answer: &AnswerAsk,
     now: Time,
 ) -> Result<(Writes, Ask), Refusal> {
-    check_state(ask)?;
-    check_card(aggregate)?;
-    check_body("the answer", &answer.body)?;
-    let body = choose(ask, &answer.body)?;
-    let answered = Ask {
-        state: AskState::Answered,
-        answer: Some(body),
-        answered_by: Some(Author::Person(answer.person.clone())),
-        answered_at: Some(now),
-        ..ask.clone()
-    };
+    let by = Author::Person(answer.person.clone());
+    let answered = answered(aggregate, ask, &answer.body, by, now)?;
     let mut draft = Draft::of(aggregate, now);
     for row in draft.asks.iter_mut().filter(|row| row.id == ask.id) {
         *row = answered.clone();
     }
     Ok((draft.finish(), answered))
+}
+
+/// Returns a question as it is with this answer, whoever gives it.
+pub(super) fn answered(
+    aggregate: &Aggregate,
+    ask: &Ask,
+    body: &str,
+    by: Author,
+    now: Time,
+) -> Result<Ask, Refusal> {
+    check_state(ask)?;
+    check_card(aggregate)?;
+    check_body("the answer", body)?;
+    Ok(Ask {
+        state: AskState::Answered,
+        answer: Some(choose(ask, body)?),
+        answered_by: Some(by),
+        answered_at: Some(now),
+        given: None,
+        ..ask.clone()
+    })
 }
 
 fn check_state(ask: &Ask) -> Result<(), Refusal> {

@@ -1,17 +1,20 @@
 //! An attempt ends with failure.
 
 use cs_fence::{Attempt, Fenced, Verdict, judge};
-use cs_model::{CardState, RunId, RunState, Time, TurnState};
+use cs_model::{CardState, FailureClass, RunId, RunKind, RunState, Time, TurnState};
 use cs_settle::{
-    FinalCause, GaveUp, GiveUp, Retry, RetryFacts, counts_as_try, ending_of, final_reason, retry,
+    GaveUp, GiveUp, NextSession, Retry, RetryFacts, counts_as_try, ending_of, final_reason, retry,
 };
 
-use super::answer::add_usage;
+use super::answer::{add_usage, settle};
 use crate::aggregate::Draft;
-use crate::{Aggregate, Run, Writes};
+use crate::{Aggregate, Park, Route, Run, Writes};
 
-/// Ends a running attempt and decides by the retry table whether its run goes on. A run that does keeps the turns that it
-/// holds; one that does not hands them back, withdraws its questions, and the card is `failed` with the reason (ST-3, ST-8).
+/// Ends an attempt and decides by the retry table whether its run goes on. A run that does keeps what it holds, and waits for
+/// its time, or for its route when that is parked now. One that does not ends by its kind: see [`end_for_good`].
+///
+/// A run that had asked before it failed did not fail: its question stands (ST-4), unless the failure is about the sign-in,
+/// which parks its route (ST-6).
 pub fn give_up(
     aggregate: &Aggregate,
     attempt: &Attempt,
@@ -22,48 +25,94 @@ pub fn give_up(
     let Some(run) = aggregate.run(attempt.run) else {
         return stale();
     };
-    match judge(&run.fence(), attempt) {
-        Verdict::Running => {}
+    let asked = match judge(&run.fence(), attempt) {
+        Verdict::Running => false,
+        Verdict::Asked if run.settled < run.epoch => true,
         Verdict::Asked | Verdict::Over | Verdict::Stale => return stale(),
+    };
+    let mut draft = Draft::of(aggregate, now);
+    add_usage(&mut draft.card, &failure.usage);
+    if asked && failure.class != FailureClass::Authentication {
+        settle(&mut draft, run.id);
+        return (draft.finish(), Fenced::Applied(GaveUp::Asked));
     }
     let facts = RetryFacts {
-        tries_before: aggregate.card.tries,
-        starts: aggregate.card.starts,
+        tries_before: run.tries,
+        starts: run.starts,
         same_class_in_row: in_row(run, failure),
     };
-    let tries = aggregate.card.tries + u32::from(counts_as_try(failure.class));
-    let mut draft = Draft::of(aggregate, now);
-    draft.card.tries = tries;
-    add_usage(&mut draft.card, &failure.usage);
-    draft.end_run(attempt.run, RunState::Ended(ending_of(failure.class)));
-    if let Some(run) = draft.run_mut(attempt.run) {
+    let tries = run.tries + u32::from(counts_as_try(failure.class));
+    draft.end_run(run.id, RunState::Ended(ending_of(failure.class)));
+    if let Some(run) = draft.run_mut(run.id) {
+        run.tries = tries;
         run.failure = Some(failure.class);
         run.failed_because = Some(failure.reason.clone());
         run.failures_in_row = facts.same_class_in_row;
     }
     let gave_up = match retry(failure.class, &facts) {
-        Retry::Again { wait, .. } => {
-            let not_before = now.plus(wait);
-            if let Some(run) = draft.run_mut(attempt.run) {
-                run.again_at = Some(not_before);
+        Retry::Again { wait, session } => {
+            let not_before = again_at(failure, now, now.plus(wait));
+            if failure.class == FailureClass::RateLimit {
+                draft.parks.push(park(run, failure, now, Some(not_before)));
+            }
+            go_on(&mut draft, run.id, not_before);
+            if let (NextSession::Fresh, Some(run)) = (session, draft.run_mut(run.id)) {
+                run.fresh = true;
             }
             GaveUp::Again { not_before, tries }
         }
         Retry::Parked => {
-            let reason = final_reason(&failure.reason, FinalCause::NotRetried, tries);
-            fail_card(&mut draft, attempt.run, reason);
-            GaveUp::Failed { tries }
+            draft.parks.push(park(run, failure, now, None));
+            go_on(&mut draft, run.id, now);
+            GaveUp::Parked
         }
         Retry::Final(cause) => {
-            fail_card(
-                &mut draft,
-                attempt.run,
-                final_reason(&failure.reason, cause, tries),
-            );
+            let reason = final_reason(&failure.reason, cause, tries);
+            end_for_good(&mut draft, run.id, reason);
             GaveUp::Failed { tries }
         }
     };
     (draft.finish(), Fenced::Applied(gave_up))
+}
+
+/// The time that the provider stated, when it is later than now; a wait of our own otherwise.
+fn again_at(failure: &GiveUp, now: Time, ours: Time) -> Time {
+    let stated = failure.until.filter(|until| *until > now);
+    match failure.class {
+        FailureClass::RateLimit => stated.unwrap_or(ours),
+        FailureClass::Agent
+        | FailureClass::Unknown
+        | FailureClass::Verify
+        | FailureClass::Conflict
+        | FailureClass::ContextOverflow
+        | FailureClass::Overloaded
+        | FailureClass::Infrastructure
+        | FailureClass::Capacity
+        | FailureClass::Credit
+        | FailureClass::Authentication
+        | FailureClass::Interrupted
+        | FailureClass::InvalidRequest
+        | FailureClass::Cancelled => ours,
+    }
+}
+
+fn park(run: &Run, failure: &GiveUp, now: Time, until: Option<Time>) -> Park {
+    Park {
+        route: Route {
+            machine: run.machine,
+            agent: run.agent.clone(),
+        },
+        class: failure.class,
+        reason: failure.reason.clone(),
+        since: now,
+        until,
+    }
+}
+
+fn go_on(draft: &mut Draft<'_>, run: RunId, from: Time) {
+    if let Some(run) = draft.run_mut(run) {
+        run.again_at = Some(from);
+    }
 }
 
 fn in_row(run: &Run, failure: &GiveUp) -> u32 {
@@ -74,10 +123,30 @@ fn in_row(run: &Run, failure: &GiveUp) -> u32 {
     }
 }
 
-/// Hands back what the run held and parks the card.
-pub(super) fn fail_card(draft: &mut Draft<'_>, run: RunId, reason: String) {
-    draft.move_leased(run, TurnState::Pending);
-    draft.withdraw_asks(run);
+/// Says of a run that has failed for good what that means for its card, by its kind (ST-3).
+///
+/// * Owner: what it held is handed back, the card fails.
+/// * Launcher: what it held stays with it, or a new launcher would be started for it for ever; the card fails, unless an owner
+///   has become responsible for it.
+/// * Worker: its questions are withdrawn; its parent reads it back.
+pub(super) fn end_for_good(draft: &mut Draft<'_>, id: RunId, reason: String) {
+    draft.withdraw_asks(id);
+    let kind = draft.run_mut(id).map(|run| {
+        run.failed_because = Some(reason.clone());
+        run.kind
+    });
+    match kind {
+        Some(RunKind::Owner) => {
+            draft.move_leased(id, TurnState::Pending);
+            fail_card(draft, reason);
+        }
+        Some(RunKind::Launcher) if draft.card.owner.is_some() => draft.move_leased(id, TurnState::Settled),
+        Some(RunKind::Launcher) => fail_card(draft, reason),
+        Some(RunKind::Worker | RunKind::Issue) | None => {}
+    }
+}
+
+fn fail_card(draft: &mut Draft<'_>, reason: String) {
     draft.card.state = CardState::Failed;
     draft.card.reason = Some(reason);
 }

@@ -1,42 +1,47 @@
-//! An attempt was cut short through no fault of its own.
+//! Attempts were cut short through no fault of their own.
 
 use cs_fence::{InterruptOutcome, Interruption, Verdict, judge};
 use cs_model::{Ending, Epoch, MachineId, RunId, RunState, Time};
 use cs_settle::{FinalCause, MAX_STARTS, final_reason};
 
-use super::give_up::fail_card;
+use super::give_up::end_for_good;
 use crate::aggregate::Draft;
 use crate::{Aggregate, Writes};
 
-/// Ends a running attempt of this machine so that its run goes on at once, without counting a try; the turns that it holds
-/// stay its own. The tenth start without an accepted settlement parks the card instead.
+/// Ends running attempts of this machine on one card so that their runs go on at once, without counting a try; what they hold
+/// stays their own. Each report is decided as the ones before it left the card, and has its outcome, in their order. The tenth
+/// start without an accepted settlement ends the run for good instead.
 #[must_use]
 pub fn interrupt(
     aggregate: &Aggregate,
     machine: MachineId,
-    interruption: &Interruption,
+    interruptions: &[&Interruption],
     now: Time,
-) -> (Writes, InterruptOutcome) {
+) -> (Writes, Vec<InterruptOutcome>) {
+    let mut draft = Draft::of(aggregate, now);
+    let outcomes = interruptions
+        .iter()
+        .map(|one| interrupt_one(&mut draft, machine, one))
+        .collect();
+    (draft.finish(), outcomes)
+}
+
+fn interrupt_one(draft: &mut Draft<'_>, machine: MachineId, interruption: &Interruption) -> InterruptOutcome {
     let attempt = &interruption.attempt;
-    let Some(run) = aggregate.run(attempt.run).filter(|run| run.machine == machine) else {
-        return (Writes::default(), InterruptOutcome::Stale);
+    let Some(run) = draft.run_mut(attempt.run).filter(|run| run.machine == machine) else {
+        return InterruptOutcome::Stale;
     };
     match judge(&run.fence(), attempt) {
-        Verdict::Running => {}
+        Verdict::Running => {
+            cut_short(draft, attempt.run);
+            InterruptOutcome::Interrupted
+        }
         Verdict::Over if run.state == RunState::Ended(Ending::Interrupted) => {
-            return (Writes::default(), InterruptOutcome::AlreadyInterrupted);
+            InterruptOutcome::AlreadyInterrupted
         }
-        Verdict::Stale if run.epoch > attempt.epoch => {
-            return (Writes::default(), InterruptOutcome::Continued);
-        }
-        Verdict::Asked | Verdict::Over | Verdict::Stale => {
-            return (Writes::default(), InterruptOutcome::Stale);
-        }
+        Verdict::Stale if run.epoch > attempt.epoch => InterruptOutcome::Continued,
+        Verdict::Asked | Verdict::Over | Verdict::Stale => InterruptOutcome::Stale,
     }
-    (
-        cut_short(aggregate, attempt.run, now),
-        InterruptOutcome::Interrupted,
-    )
 }
 
 /// Gives back a running run of which its machine has lost every trace: there is no attempt that could say so itself. Only
@@ -54,26 +59,25 @@ pub fn hand_back_run(
             && run.state == RunState::Running
             && run.process.is_none()
     });
-    if is_lost {
-        (cut_short(aggregate, run, now), true)
-    } else {
-        (Writes::default(), false)
+    if !is_lost {
+        return (Writes::default(), false);
     }
+    let mut draft = Draft::of(aggregate, now);
+    cut_short(&mut draft, run);
+    (draft.finish(), true)
 }
 
 /// Ends a running run so that it goes on at once, unless it was started too often.
-fn cut_short(aggregate: &Aggregate, run: RunId, now: Time) -> Writes {
-    let mut draft = Draft::of(aggregate, now);
-    draft.end_run(run, RunState::Ended(Ending::Interrupted));
-    if draft.card.starts >= MAX_STARTS {
-        let reason = final_reason(
-            "the agent was cut short",
-            FinalCause::TooManyStarts,
-            draft.card.tries,
-        );
-        fail_card(&mut draft, run, reason);
-    } else if let Some(run) = draft.run_mut(run) {
+fn cut_short(draft: &mut Draft<'_>, id: RunId) {
+    let now = draft.now;
+    draft.end_run(id, RunState::Ended(Ending::Interrupted));
+    let Some(run) = draft.run_mut(id) else {
+        return;
+    };
+    if run.starts < MAX_STARTS {
         run.again_at = Some(now);
+        return;
     }
-    draft.finish()
+    let reason = final_reason("the agent was cut short", FinalCause::TooManyStarts, run.tries);
+    end_for_good(draft, id, reason);
 }

@@ -78,17 +78,21 @@ fn check_acceptable(aggregate: &Aggregate) -> Result<(), Refusal> {
         CardState::Landed => return Err(refused("its work has landed already")),
         CardState::Closed => return Err(refused("it is over")),
     }
+    check_nothing_moves(aggregate)
+}
+
+/// Refuses while an agent works on a card or will go on by itself, and while a landing is under way.
+pub(super) fn check_nothing_moves(aggregate: &Aggregate) -> Result<(), Refusal> {
+    let card = aggregate.card.id;
     if let Some(landing) = aggregate.live_landing() {
         return Err(Refusal::LandingUnderWay {
-            card: card.id.short(),
+            card: card.short(),
             state: landing.state,
         });
     }
     let at_work = |run: &crate::Run| run.state == RunState::Running || run.again_at.is_some();
     if aggregate.runs.iter().any(at_work) {
-        return Err(Refusal::AgentAtWork {
-            card: card.id.short(),
-        });
+        return Err(Refusal::AgentAtWork { card: card.short() });
     }
     Ok(())
 }

@@ -1,18 +1,28 @@
 //! A person says something.
 
-use cs_model::{Author, CardState, Time, TurnSeq, TurnState};
+use std::collections::BTreeSet;
+
+use cs_model::{Author, CardState, Priority, Time, TurnSeq, TurnState};
 use cs_settle::Usage;
 
+use super::retry::open_again;
 use super::{MAX_BASE_BYTES, MAX_TITLE_CHARS, check_body};
 use crate::aggregate::{Draft, Words};
-use crate::{Aggregate, Card, Readiness, ReadyFor, Refusal, Send, SendTo, Sent, Writes};
+use crate::{
+    Aggregate, Card, Dependency, Earlier, Plan, Readiness, ReadyFor, Refusal, Send, SendTo, Sent, Writes,
+};
 
 /// Puts the turn on a card that is there. A card that had failed, was stopped or has landed opens again, with new counts of
 /// tries and starts. The same turn again changes nothing and gives the same place.
 ///
 /// # Errors
-/// Refused for a bad text and for a closed card.
-pub fn send_existing(aggregate: &Aggregate, send: &Send, now: Time) -> Result<(Writes, Sent), Refusal> {
+/// Refused for a bad text, for a closed card, and when the card would wait for itself.
+pub fn send_existing(
+    aggregate: &Aggregate,
+    send: &Send,
+    earlier: &[Earlier],
+    now: Time,
+) -> Result<(Writes, Sent), Refusal> {
     let card = &aggregate.card;
     let sent = |seq| Sent {
         card: card.id,
@@ -25,39 +35,40 @@ pub fn send_existing(aggregate: &Aggregate, send: &Send, now: Time) -> Result<(W
     }
     check_body("the message", &send.body)?;
     let mut draft = Draft::of(aggregate, now);
-    match card.state {
-        CardState::Open => {}
-        CardState::Failed | CardState::Stopped | CardState::Landed => {
-            draft.card.state = CardState::Open;
-            draft.card.reason = None;
-            draft.card.tries = 0;
-            draft.card.starts = 0;
-        }
-        CardState::Closed => {
-            return Err(Refusal::CardState {
-                card: card.id.short(),
-                state: card.state,
-                cure: "send the message to a new card",
-            });
-        }
+    if card.state == CardState::Closed {
+        return Err(Refusal::CardState {
+            card: card.id.short(),
+            state: card.state,
+            cure: "send the message to a new card",
+        });
     }
+    open_again(&mut draft);
     let seq = draft.say(words(send));
-    Ok((draft.finish(), sent(seq)))
+    let writes = plan(draft, &send.plan, earlier)?;
+    Ok((writes, sent(seq)))
 }
 
 /// Makes the card that the turn begins.
 ///
 /// # Errors
-/// Refused for a bad text or title.
-pub fn send_new(send: &Send, now: Time) -> Result<(Writes, Sent), Refusal> {
-    let (card, title, codebase, base, agent) = match &send.to {
+/// Refused for a bad text or title, and for a card to be done first that is not there.
+pub fn send_new(send: &Send, earlier: &[Earlier], now: Time) -> Result<(Writes, Sent), Refusal> {
+    let (card, title, codebase, base, agent, opening) = match &send.to {
         SendTo::NewCard {
             card,
             title,
             codebase,
             base,
             agent,
-        } => (*card, title.trim(), *codebase, base.clone(), agent.clone()),
+            opening,
+        } => (
+            *card,
+            title.trim(),
+            *codebase,
+            base.clone(),
+            agent.clone(),
+            *opening,
+        ),
         SendTo::Card(card) => {
             return Err(Refusal::NoSuchCard { card: card.short() });
         }
@@ -76,13 +87,16 @@ pub fn send_new(send: &Send, now: Time) -> Result<(Writes, Sent), Refusal> {
         agent,
         owner: None,
         machine: None,
+        opening,
+        priority: Priority::default(),
+        not_before: None,
+        recovery: false,
+        done: false,
         last_seq: TurnSeq::START,
         ready: Readiness {
             what: ReadyFor::Nothing,
             from: now,
         },
-        tries: 0,
-        starts: 0,
         usage: Usage::default(),
         created_at: now,
         updated_at: now,
@@ -96,7 +110,39 @@ pub fn send_new(send: &Send, now: Time) -> Result<(Writes, Sent), Refusal> {
     };
     let mut draft = Draft::new_card(card.clone(), now);
     let seq = draft.say(words(send));
-    Ok((draft.finish(), sent(seq)))
+    let writes = plan(draft, &send.plan, earlier)?;
+    Ok((writes, sent(seq)))
+}
+
+/// Writes when the card starts, and ends the decision.
+fn plan(mut draft: Draft<'_>, plan: &Plan, earlier: &[Earlier]) -> Result<Writes, Refusal> {
+    let card = draft.card.id;
+    draft.card.not_before = plan.not_before.or(draft.card.not_before);
+    draft.card.priority = plan.priority.unwrap_or(draft.card.priority);
+    let mut dependencies = BTreeSet::new();
+    for after in plan.after.iter().copied() {
+        match earlier.iter().find(|known| known.card == after) {
+            _ if after == card => {
+                return Err(Refusal::WaitsForItself {
+                    card: card.short(),
+                    after: after.short(),
+                });
+            }
+            None => return Err(Refusal::NoSuchCard { card: after.short() }),
+            Some(known) if known.waits_for_it => {
+                return Err(Refusal::WaitsForItself {
+                    card: card.short(),
+                    after: after.short(),
+                });
+            }
+            Some(_) => {
+                dependencies.insert(Dependency { card, after });
+            }
+        }
+    }
+    let mut writes = draft.finish();
+    writes.dependencies = dependencies.into_iter().collect();
+    Ok(writes)
 }
 
 fn words(send: &Send) -> Words {

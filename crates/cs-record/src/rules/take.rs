@@ -1,14 +1,14 @@
-//! A machine takes work: pending turns, answers, or a run that goes on.
+//! A machine takes work: pending turns, answers, questions and children to read back, or a run that goes on.
 
-use cs_fence::{TokenHash, TokenSeed};
-use cs_journal::{Action, ClaimRequest, ClaimedRun, Woke};
+use cs_journal::{ClaimRequest, ClaimedRun, Task, Woke};
 use cs_model::{
-    AskId, AskState, Ending, Epoch, IdSource, MachineId, RunId, RunKind, RunState, Time, TurnState,
+    AskState, Ending, Epoch, IdSource, MachineId, Opening, RunId, RunKind, RunState, Time, TurnState,
 };
 
+use super::start::{self, NewRun};
 use crate::aggregate::Draft;
-use crate::store::Limits;
-use crate::{Aggregate, Card, ReadyFor, Run, Writes, readiness};
+use crate::readiness::{Step, ended_children, next_step, questions};
+use crate::{Aggregate, Limits, ReadyFor, Run, Writes};
 
 /// Who takes, what it can do, and what limits it.
 #[derive(Debug, Clone, Copy)]
@@ -17,29 +17,16 @@ pub struct Taker<'a> {
     pub machine: MachineId,
     /// What it asks for.
     pub request: &'a ClaimRequest,
-    /// What limits it.
+    /// What limits it now: less with each run that the same claim has started.
     pub limits: &'a Limits,
 }
 
-impl Taker<'_> {
-    /// Says whether this machine may have the card at all: no pause, its codebase (WT-1), its tree, its route.
-    fn may_have(&self, card: &Card) -> bool {
-        !self.limits.paused
-            && card
-                .codebase
-                .is_none_or(|codebase| self.limits.codebases.contains(&codebase))
-            && card.machine.is_none_or(|machine| machine == self.machine)
-            && self
-                .request
-                .agents
-                .iter()
-                .any(|agent| agent == card.agent.as_str())
-    }
-}
-
-/// Starts the next attempt of the card's owner when the card is ready for what the machine asks for; nothing otherwise.
+/// Starts the next attempt of the run that a card is ready for, when the machine asks for such work and may have it; nothing
+/// otherwise.
 ///
-/// The attempt gets all pending turns, those that a former attempt had taken, and every answer that no attempt has settled.
+/// The attempt of an owner or launcher gets all pending turns and those that a former attempt had taken; an owner also gets the
+/// questions of its children, and once all have ended, the children to read back. Every attempt gets the answers to its own
+/// questions that no attempt has settled.
 #[must_use]
 pub fn take(
     aggregate: &Aggregate,
@@ -47,134 +34,113 @@ pub fn take(
     now: Time,
     ids: &dyn IdSource,
 ) -> Option<(Writes, ClaimedRun)> {
-    let ready = readiness(aggregate);
-    if !taker.may_have(&aggregate.card) || ready.from > now {
+    let card = &aggregate.card;
+    let step = next_step(aggregate).filter(|step| step.from <= now)?;
+    let parked = taker.limits.parked.contains(&card.agent);
+    if !taker
+        .limits
+        .let_through(card, taker.machine, &taker.request.agents)
+        || !aggregate.waits_for.is_empty()
+        || !asks_for(&taker.request.task, aggregate, &step, parked)
+    {
         return None;
     }
-    match (taker.request.action, ready.what) {
-        (Action::TakeTurns, ReadyFor::Turns)
-        | (Action::TakeRearms, ReadyFor::Rearm)
-        | (Action::TakeResumes, ReadyFor::Resume) => {}
-        (
-            Action::TakeTurns | Action::TakeRearms | Action::TakeResumes | Action::TakeLandings,
-            ReadyFor::Nothing | ReadyFor::Turns | ReadyFor::Rearm | ReadyFor::Resume,
-        ) => return None,
-    }
-    let news = news(aggregate);
+    let before = step.run.and_then(|run| aggregate.run(run));
     let mut draft = Draft::of(aggregate, now);
-    let before = aggregate.owner().map(|run| run.state);
-    let (run, epoch) = begin_attempt(&mut draft, taker, ids)?;
-    for turn in draft
-        .turns
-        .iter_mut()
-        .filter(|turn| turn.state == TurnState::Pending)
-    {
-        turn.state = TurnState::Leased;
-        turn.run = Some(run);
-    }
-    for ask in draft.asks.iter_mut().filter(|ask| news.contains(&ask.id)) {
-        ask.given = Some(epoch);
-    }
+    let (run, epoch) = match before {
+        Some(run) => start::again(&mut draft, taker, run.id)?,
+        None => start::new(&mut draft, taker, &first_run(aggregate), ids)?,
+    };
     draft.card.machine = Some(taker.machine);
-    draft.card.starts = draft.card.starts.saturating_add(1);
-    let woke = woke(&draft, run, before, &news);
-    let claimed = draft
-        .runs
-        .iter()
-        .find(|row| row.id == run)
-        .map(|row| claimed(&draft.card, row, woke))?;
+    draft.card.recovery = false;
+    let woke = hand_over(&mut draft, aggregate, before, (run, epoch));
+    let claimed = start::claimed(&draft, run, woke)?;
     Some((draft.finish(), claimed))
 }
 
-/// Gives the owner its next epoch; makes it at the first take.
-fn begin_attempt(draft: &mut Draft<'_>, taker: &Taker<'_>, ids: &dyn IdSource) -> Option<(RunId, Epoch)> {
-    let now = draft.now;
-    let agent = draft.card.agent.clone();
-    let seed: &TokenSeed = &taker.request.seed;
-    let token = |run, epoch| -> TokenHash { seed.for_run(run, epoch).hash() };
-    let Some(owner) = draft.card.owner else {
-        let (id, epoch) = (RunId::from_uuid(ids.uuid_v7()), Epoch::NONE.next()?);
-        draft.card.owner = Some(id);
-        draft.runs.push(Run {
-            id,
-            card: draft.card.id,
-            kind: RunKind::Owner,
-            state: RunState::Running,
-            epoch,
-            token: token(id, epoch),
-            machine: taker.machine,
-            agent,
-            process: None,
-            started_at: now,
-            resumed_at: None,
-            ended_at: None,
-            again_at: None,
-            failure: None,
-            failed_because: None,
-            failures_in_row: 0,
-        });
-        return Some((id, epoch));
+/// Says whether a claim takes what a card is ready for.
+fn asks_for(task: &Task, aggregate: &Aggregate, step: &Step, parked: bool) -> bool {
+    let same = |target: &cs_journal::Target| {
+        let run = aggregate.run(target.run);
+        step.run == Some(target.run) && run.is_some_and(|run| run.epoch == target.after)
     };
-    let run = draft.run_mut(owner)?;
-    run.epoch = run.epoch.next()?;
-    run.token = token(owner, run.epoch);
-    run.state = RunState::Running;
-    run.machine = taker.machine;
-    run.agent = agent;
-    run.resumed_at = Some(now);
-    run.ended_at = None;
-    run.again_at = None;
-    Some((owner, run.epoch))
-}
-
-/// Returns the asks whose answer no attempt has settled, oldest answer first.
-fn news(aggregate: &Aggregate) -> Vec<AskId> {
-    let mut news: Vec<_> = aggregate
-        .asks
-        .iter()
-        .filter(|ask| {
-            ask.state == AskState::Answered && !ask.delivered && Some(ask.run) == aggregate.card.owner
-        })
-        .map(|ask| (ask.answered_at, ask.id))
-        .collect();
-    news.sort();
-    news.into_iter().map(|(_, id)| id).collect()
-}
-
-/// Says what woke the run: turns, else what it was before.
-fn woke(draft: &Draft<'_>, run: RunId, before: Option<RunState>, news: &[AskId]) -> Woke {
-    let turns = || {
-        let held = draft
-            .turns
-            .iter()
-            .filter(|turn| turn.state == TurnState::Leased && turn.run == Some(run));
-        Woke::Turns(held.map(|turn| turn.id).collect())
-    };
-    let was_pending = |id| {
-        let before = draft.before_turn(id);
-        before.is_some_and(|turn| turn.state == TurnState::Pending)
-    };
-    if draft.turns.iter().any(|turn| was_pending(turn.id)) {
-        return turns();
-    }
-    match (before, news.last()) {
-        (Some(RunState::Asked), Some(ask)) => Woke::Answer(*ask),
-        (Some(RunState::Ended(Ending::Interrupted)), _) => Woke::Interrupted,
-        (Some(RunState::Ended(_)), _) => Woke::Retry,
-        (Some(RunState::Running | RunState::Asked) | None, _) => turns(),
+    match task {
+        Task::Turns => step.what == ReadyFor::Turns && !parked,
+        Task::Rearms => step.what == ReadyFor::Rearm && !parked,
+        Task::Resumes => step.what == ReadyFor::Resume && !parked,
+        Task::Recovery => aggregate.card.recovery,
+        Task::Resume(target) => step.what == ReadyFor::Resume && same(target) && !parked,
+        Task::Activate(target) => {
+            let owner = aggregate.card.owner == Some(target.run);
+            owner && step.what != ReadyFor::Resume && same(target) && !parked
+        }
+        Task::Landings | Task::Child(_) => false,
     }
 }
 
-fn claimed(card: &Card, run: &Run, woke: Woke) -> ClaimedRun {
-    ClaimedRun {
-        run: run.id,
-        card: card.id,
-        kind: run.kind,
-        epoch: run.epoch,
-        started_at: run.started_at,
-        resumed_at: run.resumed_at,
-        woke,
-        agent: run.agent.as_str().to_owned(),
-        codebase: card.codebase,
+fn first_run(aggregate: &Aggregate) -> NewRun {
+    let kind = match aggregate.card.opening {
+        Opening::Owner => RunKind::Owner,
+        Opening::Launcher => RunKind::Launcher,
+    };
+    NewRun {
+        kind,
+        parent: None,
+        codebase: aggregate.card.codebase,
+        model: None,
+        effort: None,
+    }
+}
+
+/// Gives an attempt what it is to work on, and says what woke it.
+fn hand_over(
+    draft: &mut Draft<'_>,
+    aggregate: &Aggregate,
+    before: Option<&Run>,
+    (run, epoch): (RunId, Epoch),
+) -> Woke {
+    let speaks = draft
+        .run_mut(run)
+        .is_some_and(|run| matches!(run.kind, RunKind::Owner | RunKind::Launcher));
+    let mut spoken = false;
+    for turn in draft.turns.iter_mut().filter(|_| speaks) {
+        if turn.state == TurnState::Pending {
+            spoken = true;
+            turn.state = TurnState::Leased;
+            turn.run = Some(run);
+        }
+    }
+    let asked: Vec<_> = questions(aggregate, run).map(|ask| ask.id).collect();
+    let mut answers = Vec::new();
+    for ask in &mut draft.asks {
+        let is_news = ask.run == run && ask.state == AskState::Answered && !ask.delivered;
+        if is_news {
+            answers.push((ask.answered_at, ask.id));
+        }
+        if is_news || asked.contains(&ask.id) {
+            ask.given = Some(epoch);
+        }
+    }
+    answers.sort();
+    let ended: Vec<RunId> = ended_children(aggregate, run)
+        .map(|children| children.iter().map(|child| child.id).collect())
+        .unwrap_or_default();
+    for child in draft.runs.iter_mut().filter(|child| ended.contains(&child.id)) {
+        child.given = Some(epoch);
+    }
+    let turns = |draft: &Draft<'_>| {
+        let held = |turn: &&crate::TurnMark| turn.state == TurnState::Leased && turn.run == Some(run);
+        Woke::Turns(draft.turns.iter().filter(held).map(|turn| turn.id).collect())
+    };
+    if spoken {
+        return turns(draft);
+    }
+    match (before.map(|run| run.state), answers.last(), asked.first()) {
+        (Some(RunState::Ended(Ending::Interrupted)), _, _) => Woke::Interrupted,
+        (Some(RunState::Ended(Ending::Failed)), _, _) => Woke::Retry,
+        (Some(RunState::Asked), Some((_, ask)), _) => Woke::Answer(*ask),
+        (Some(_), _, Some(ask)) => Woke::Question(*ask),
+        (Some(_), _, None) if !ended.is_empty() => Woke::Children(ended),
+        (Some(RunState::Running | RunState::Asked | RunState::Ended(_)) | None, _, _) => turns(draft),
     }
 }

@@ -1,23 +1,28 @@
 //! A machine takes a landing.
 
 use cs_journal::ClaimedLanding;
-use cs_model::{LandingState, Time};
+use cs_model::{LandingState, PauseKind, Time};
 
 use super::Taker;
 use crate::aggregate::Draft;
 use crate::{Aggregate, Writes};
 
-/// Gives the accepted landing of a card its next epoch, on the machine that has the card's tree; nothing otherwise. While the
-/// card's last agent is not proven gone its work may still change, and the landing waits.
+/// Gives the accepted landing of a card its next epoch, on the machine that has the card's tree; nothing otherwise. While
+/// an agent of the card is not proven gone its work may still change, and the landing waits.
 ///
 /// That no other landing of the codebase is running is for the selection to see; a constraint holds it.
 #[must_use]
 pub fn take_landing(aggregate: &Aggregate, taker: &Taker<'_>, now: Time) -> Option<(Writes, ClaimedLanding)> {
     let found = aggregate.live_landing()?;
-    if taker.limits.paused || found.state != LandingState::Accepted || found.machine != taker.machine {
+    let limits = taker.limits.codebases.get(&found.codebase);
+    let pauses = [taker.limits.pause, limits.and_then(|limits| limits.pause)];
+    if pauses.contains(&Some(PauseKind::Pause))
+        || found.state != LandingState::Accepted
+        || found.machine != taker.machine
+    {
         return None;
     }
-    if aggregate.owner().is_some_and(|run| run.process.is_some()) {
+    if aggregate.runs.iter().any(|run| run.process.is_some()) {
         return None;
     }
     let epoch = found.epoch.next()?;

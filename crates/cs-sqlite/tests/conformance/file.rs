@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cs_fence::TokenSeed;
-use cs_journal::{Action, ClaimRequest};
-use cs_model::{CardId, IdSource, MachineId, OperationId, TurnId};
-use cs_record::{PauseScope, RowStore, Send, SendTo};
+use cs_journal::{ClaimRequest, Task};
+use cs_model::{CardId, IdSource, MachineId, OperationId, PauseKind, TurnId};
+use cs_record::{RowStore, Scope, Send, SendTo};
 use cs_sqlite::OpenError;
 use cs_testkit::laws::World;
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
@@ -147,7 +147,7 @@ async fn no_token_is_in_the_file() {
     world.people.send(&send).await.expect("it is a good turn");
     let secret = world.ids.secret();
     let seed = TokenSeed::from_bytes(secret);
-    let request = ClaimRequest::one(Action::TakeTurns, "mine", seed);
+    let request = ClaimRequest::one(Task::Turns, "mine", seed);
     let operation = OperationId::from_uuid(world.ids.uuid_v7());
     let taken = world.claims.claim(world.machine, operation, &request).await;
     let token = taken.expect("it answers").runs[0].attempt(&seed).token;
@@ -176,12 +176,12 @@ async fn the_data_version_tells_of_writes() {
     assert_eq!(one.data_version().await.expect("it answers"), before);
     let ada = "Ada".parse().expect("a name");
     other
-        .pause(PauseScope::Everything, None, &ada)
+        .pause(Scope::Everything, PauseKind::Pause, None, &ada)
         .await
         .expect("it pauses");
     let after = one.data_version().await.expect("it answers");
     assert_ne!(after, before);
-    one.unpause(PauseScope::Everything).await.expect("it answers");
+    one.unpause(Scope::Everything).await.expect("it answers");
     assert_ne!(one.data_version().await.expect("it answers"), after);
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use cs_sqlite::{OpenError, SqliteStore};
 use cs_testkit::SetClock;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions, SqliteConnection};
 use tempfile::TempDir;
 
 /// A directory that goes with the test.
@@ -38,6 +40,32 @@ impl Home {
 
     pub(crate) async fn open(&self) -> Result<SqliteStore, OpenError> {
         self.open_at(&self.path("record.db")).await
+    }
+
+    /// Opens the file past the store.
+    pub(crate) async fn raw(&self, foreign_keys: bool) -> SqliteConnection {
+        let options = SqliteConnectOptions::new()
+            .filename(self.path("record.db"))
+            .foreign_keys(foreign_keys);
+        options.connect().await.expect("it opens")
+    }
+
+    /// Empties all tables of the record.
+    pub(crate) async fn empty(&self) {
+        let mut raw = self.raw(false).await;
+        let tables: Vec<String> = sqlx::query_scalar("select name from sqlite_schema where type = 'table'")
+            .fetch_all(&mut raw)
+            .await
+            .expect("it has tables");
+        let deletes: Vec<String> = tables
+            .iter()
+            .map(|table| format!("delete from {table};"))
+            .collect();
+        let sql = format!("begin immediate; {} commit", deletes.concat());
+        sqlx::raw_sql(AssertSqlSafe(sql))
+            .execute(&mut raw)
+            .await
+            .expect("it can be emptied");
     }
 
     pub(crate) async fn open_at(&self, path: &Path) -> Result<SqliteStore, OpenError> {

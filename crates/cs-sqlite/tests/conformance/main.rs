@@ -1,6 +1,7 @@
 //! The laws of the record over a SQLite file, the file against the store in memory, and what a file must be to be opened.
 
 mod compare;
+mod constraints;
 mod file;
 mod home;
 mod opening;

@@ -57,7 +57,11 @@ async fn check_corrupt(spoil: &str, names: &str) {
 async fn a_row_that_does_not_decode_is_named_and_the_others_are_used() {
     check_corrupt("update cards set person = '' where id = 'ID'", "person").await;
     check_corrupt("update cards set state = 'asleep' where id = 'ID'", "asleep").await;
-    check_corrupt("update cards set tries = -1 where id = 'ID'", "out of range").await;
+    check_corrupt(
+        "update cards set usage_turns = -1 where id = 'ID'",
+        "out of range",
+    )
+    .await;
     check_corrupt(
         "update cards set machine_id = 'nowhere' where id = 'ID'",
         "nowhere",

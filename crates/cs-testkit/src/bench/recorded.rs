@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, TokenSeed};
-use cs_journal::{Action, ClaimRecord, ClaimRequest};
+use cs_journal::{ClaimRecord, ClaimRequest, Task};
 use cs_model::{CardId, Clock, IdSource, MachineId, OperationId, Person, Time, TurnId};
 use cs_record::{Codebases, PeopleActs, Record, RowStore, Send, SendTo};
 use cs_settle::{Answer, SettlementRecord};
@@ -70,6 +70,7 @@ impl<S: RowStore> OverRecord<S> {
             codebase: Some(codebase),
             base: Some("main".to_owned()),
             agent: self.agent.parse().expect("a name"),
+            opening: cs_model::Opening::Owner,
         };
         let person: Person = "Ada".parse().expect("a name");
         let send = Send::new(TurnId::from_uuid(self.ids.uuid_v7()), to, person, "please");
@@ -107,7 +108,7 @@ impl<S: RowStore + std::fmt::Debug> Contender for OverRecord<S> {
     async fn take(&self, limit: u32) -> Vec<Attempt> {
         let seed = TokenSeed::from_bytes(self.ids.secret());
         let request = ClaimRequest {
-            action: Action::TakeTurns,
+            task: Task::Turns,
             limit,
             agents: vec![self.agent.clone()],
             seed,

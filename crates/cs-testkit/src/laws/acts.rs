@@ -1,7 +1,7 @@
 //! Laws of what people do.
 
 use cs_fence::Fenced;
-use cs_journal::{Action, Woke};
+use cs_journal::{Task, Woke};
 use cs_model::{CardId, CardState, CodebaseId, Ending, IdSource, RunState, TurnSeq, TurnState};
 use cs_record::{AnswerAsk, ErrorClass, RecordError, Refusal, SendTo};
 use cs_settle::Answer;
@@ -64,6 +64,7 @@ pub async fn a_bad_text_is_refused(world: &World) {
             codebase,
             base: None,
             agent,
+            opening: cs_model::Opening::Owner,
         };
         check_refused(world, to, "hello", ErrorClass::Invalid).await;
     }
@@ -89,10 +90,10 @@ pub async fn a_new_turn_opens_a_card_again(world: &World) {
             .await
             .expect("it answers")
     );
-    assert!(world.take(Action::TakeTurns).await.is_none() && world.take(Action::TakeResumes).await.is_none());
+    assert!(world.take(Task::Turns).await.is_none() && world.take(Task::Resumes).await.is_none());
     world.send(SendTo::Card(card), "go on").await;
     assert_eq!(world.detail(card).await.card.state, CardState::Open);
-    let next = world.take(Action::TakeTurns).await.expect("it is open");
+    let next = world.take(Task::Turns).await.expect("it is open");
     assert!(
         matches!(next.claimed.woke, Woke::Turns(turns) if turns.len() == 2),
         "the turn of before is not lost"
@@ -223,7 +224,7 @@ pub async fn a_codebase_keeps_its_name(world: &World) {
 pub async fn odd_characters_survive(world: &World) {
     let odd = "it's \"odd\"\u{0}\u{1}\u{7f}\r\n\t\\u0000 𝄞 ë";
     let sent = world.send(world.new_card(), odd).await;
-    let taken = world.take(Action::TakeTurns).await.expect("the card is ready");
+    let taken = world.take(Task::Turns).await.expect("the card is ready");
     let mut answer: Answer = world.question(&[], None);
     answer.text = Some(odd.to_owned());
     let ask = answer.ask.as_mut().expect("it asks");

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use cs_journal::{Action, ClaimError, Reconciled, Woke};
-use cs_model::{IdSource, MachineId, RunKind, TurnSeq, TurnState};
-use cs_record::{PauseScope, SendTo};
+use cs_journal::{Action, ClaimError, Reconciled, Task, Woke};
+use cs_model::{IdSource, MachineId, PauseKind, RunKind, TurnSeq, TurnState};
+use cs_record::{Scope, SendTo};
 
 use super::World;
 
@@ -12,7 +12,7 @@ use super::World;
 pub async fn a_card_is_taken_once(world: &World) {
     let card = world.card().await;
     let second = world.send(SendTo::Card(card), "and quickly").await;
-    let taken = world.take(Action::TakeTurns).await.expect("the card is ready");
+    let taken = world.take(Task::Turns).await.expect("the card is ready");
     assert_eq!((taken.claimed.card, taken.claimed.kind), (card, RunKind::Owner));
     let turns = world
         .cards
@@ -25,20 +25,15 @@ pub async fn a_card_is_taken_once(world: &World) {
             .iter()
             .all(|turn| turn.state == TurnState::Leased && turn.run == Some(taken.claimed.run))
     );
-    for action in [
-        Action::TakeTurns,
-        Action::TakeRearms,
-        Action::TakeResumes,
-        Action::TakeLandings,
-    ] {
+    for task in [Task::Turns, Task::Rearms, Task::Resumes, Task::Landings] {
         assert!(
             world
-                .claim(action, 9)
+                .claim(task.clone(), 9)
                 .await
                 .expect("the record answers")
                 .0
                 .is_empty(),
-            "{action}"
+            "{task:?}"
         );
     }
 }
@@ -46,7 +41,7 @@ pub async fn a_card_is_taken_once(world: &World) {
 /// The same operation id gives the first result and takes nothing more (CJ-12). Invariant 3.
 pub async fn a_replayed_claim_gives_the_first_result(world: &World) {
     world.card().await;
-    let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
+    let (operation, request) = (world.operation(), world.request(Task::Turns, 5));
     let first = world
         .claims
         .claim(world.machine, operation, &request)
@@ -61,7 +56,7 @@ pub async fn a_replayed_claim_gives_the_first_result(world: &World) {
         .expect("it is replayed");
     assert_eq!(first, again);
     assert!(
-        world.take(Action::TakeTurns).await.is_some(),
+        world.take(Task::Turns).await.is_some(),
         "the second card was not taken"
     );
 }
@@ -69,7 +64,7 @@ pub async fn a_replayed_claim_gives_the_first_result(world: &World) {
 /// An operation that was reconciled before it came can never take anything (CJ-10). Invariant 3.
 pub async fn a_cancelled_operation_never_takes(world: &World) {
     world.card().await;
-    let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
+    let (operation, request) = (world.operation(), world.request(Task::Turns, 5));
     for _ in 0..2 {
         let said = world
             .claims
@@ -84,7 +79,7 @@ pub async fn a_cancelled_operation_never_takes(world: &World) {
         "{late:?}"
     );
     assert!(
-        world.take(Action::TakeTurns).await.is_some(),
+        world.take(Task::Turns).await.is_some(),
         "the card is still there to take"
     );
 }
@@ -92,7 +87,7 @@ pub async fn a_cancelled_operation_never_takes(world: &World) {
 /// A claim whose answer was lost is confirmed with its receipt, whenever it is asked for (CJ-7). Invariant 4.
 pub async fn a_lost_answer_is_confirmed(world: &World) {
     world.card().await;
-    let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
+    let (operation, request) = (world.operation(), world.request(Task::Turns, 5));
     let receipt = world
         .claims
         .claim(world.machine, operation, &request)
@@ -120,7 +115,7 @@ pub async fn a_lost_answer_is_confirmed(world: &World) {
 
 /// An operation that took nothing leaves no row: it may come again, and then it takes.
 pub async fn an_empty_claim_leaves_no_row(world: &World) {
-    let (operation, request) = (world.operation(), world.request(Action::TakeTurns, 5));
+    let (operation, request) = (world.operation(), world.request(Task::Turns, 5));
     assert!(
         world
             .claims
@@ -144,7 +139,7 @@ pub async fn an_empty_claim_leaves_no_row(world: &World) {
 pub async fn an_operation_far_from_the_clock_is_refused(world: &World) {
     world.card().await;
     let day = Duration::from_secs(24 * 60 * 60);
-    let request = world.request(Action::TakeTurns, 5);
+    let request = world.request(Task::Turns, 5);
     let old = world.operation();
     world.clock.advance(day + Duration::from_secs(1));
     let refused = world.claims.claim(world.machine, old, &request).await;
@@ -164,14 +159,14 @@ pub async fn an_operation_far_from_the_clock_is_refused(world: &World) {
         matches!(refused, Err(ClaimError::ClockApart { .. })),
         "{refused:?}"
     );
-    assert!(world.take(Action::TakeTurns).await.is_some());
+    assert!(world.take(Task::Turns).await.is_some());
 }
 
 /// A machine without the codebase is never offered the card (WT-1).
 pub async fn a_machine_without_the_codebase_gets_nothing(world: &World) {
     world.card().await;
     let other = MachineId::from_uuid(world.ids.uuid_v7());
-    let request = world.request(Action::TakeTurns, 5);
+    let request = world.request(Task::Turns, 5);
     let receipt = world
         .claims
         .claim(other, world.operation(), &request)
@@ -202,7 +197,7 @@ pub async fn another_machine_or_route_gets_nothing(world: &World) {
         .add_codebase(world.codebase, "engine", other)
         .await
         .expect("the same codebase");
-    let mut request = world.request(Action::TakeTurns, 5);
+    let mut request = world.request(Task::Turns, 5);
     let receipt = world
         .claims
         .claim(other, world.operation(), &request)
@@ -217,7 +212,7 @@ pub async fn another_machine_or_route_gets_nothing(world: &World) {
         .expect("it answers");
     assert!(receipt.is_empty(), "another route");
     assert_eq!(
-        world.take(Action::TakeTurns).await.expect("its own").claimed.run,
+        world.take(Task::Turns).await.expect("its own").claimed.run,
         taken.claimed.run
     );
 }
@@ -225,27 +220,27 @@ pub async fn another_machine_or_route_gets_nothing(world: &World) {
 /// A pause is read by the take itself.
 pub async fn a_pause_closes_the_takes(world: &World) {
     world.card().await;
-    for scope in [PauseScope::Everything, PauseScope::Machine(world.machine)] {
+    for scope in [Scope::Everything, Scope::Machine(world.machine)] {
         let pause = world
             .machines
-            .pause(scope, Some("lunch"), &world.person)
+            .pause(scope, PauseKind::Pause, Some("lunch"), &world.person)
             .await
             .expect("it pauses");
         assert_eq!(
             world.machines.pauses(world.machine).await.expect("it answers"),
             [pause]
         );
-        assert!(world.take(Action::TakeTurns).await.is_none(), "{scope:?}");
+        assert!(world.take(Task::Turns).await.is_none(), "{scope:?}");
         assert!(world.machines.unpause(scope).await.expect("it answers"));
         assert!(!world.machines.unpause(scope).await.expect("it answers"));
     }
-    let other = PauseScope::Machine(MachineId::from_uuid(world.ids.uuid_v7()));
+    let other = Scope::Machine(MachineId::from_uuid(world.ids.uuid_v7()));
     world
         .machines
-        .pause(other, None, &world.person)
+        .pause(other, PauseKind::Pause, None, &world.person)
         .await
         .expect("it pauses");
-    assert!(world.take(Action::TakeTurns).await.is_some());
+    assert!(world.take(Task::Turns).await.is_some());
 }
 
 /// One claim of many takes the same cards, in the same order, as many claims of one.
@@ -255,17 +250,10 @@ pub async fn a_batch_takes_what_single_claims_take(world: &World) {
         world.clock.advance(Duration::from_secs(1));
         cards.push(world.card().await);
     }
-    let (batch, _) = world.claim(Action::TakeTurns, 3).await.expect("it takes");
+    let (batch, _) = world.claim(Task::Turns, 3).await.expect("it takes");
     let mut taken: Vec<_> = batch.runs.iter().map(|run| run.card).collect();
     for _ in 0..3 {
-        taken.push(
-            world
-                .take(Action::TakeTurns)
-                .await
-                .expect("one more")
-                .claimed
-                .card,
-        );
+        taken.push(world.take(Task::Turns).await.expect("one more").claimed.card);
     }
     assert_eq!(taken, cards);
     assert!(
@@ -287,7 +275,7 @@ pub async fn a_process_on_the_record_keeps_the_card(world: &World) {
         .expect("it answers");
     let _ = world.answer(&taken.attempt, &World::words("done")).await;
     world.send(SendTo::Card(taken.claimed.card), "more").await;
-    assert!(world.take(Action::TakeTurns).await.is_none());
+    assert!(world.take(Task::Turns).await.is_none());
     let stopped = world
         .daemon
         .stopped_runs(world.machine)
@@ -302,5 +290,5 @@ pub async fn a_process_on_the_record_keeps_the_card(world: &World) {
         .clear_process(&taken.attempt, &process)
         .await
         .expect("it answers");
-    assert!(world.take(Action::TakeTurns).await.is_some());
+    assert!(world.take(Task::Turns).await.is_some());
 }

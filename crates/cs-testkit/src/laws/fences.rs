@@ -1,11 +1,11 @@
 //! Laws of fences: what is not the current attempt changes nothing.
 
 use cs_fence::{Attempt, Fenced, InterruptOutcome, Interruption, Token};
-use cs_journal::{Action, Woke};
+use cs_journal::{Task, Woke};
 use cs_model::{
     CardId, Clock, Ending, Epoch, FailureClass, IdSource, MachineId, RunState, TurnSeq, TurnState,
 };
-use cs_settle::{GiveUp, Usage};
+use cs_settle::GiveUp;
 
 use super::World;
 
@@ -65,7 +65,7 @@ pub async fn a_stale_attempt_changes_nothing(world: &World) {
         InterruptOutcome::Interrupted
     );
     check_stale(world, &first.attempt).await;
-    let second = world.take(Action::TakeResumes).await.expect("it goes on");
+    let second = world.take(Task::Resumes).await.expect("it goes on");
     check_stale(world, &first.attempt).await;
     let _ = world.answer(&second.attempt, &World::words("done")).await;
     check_stale(world, &second.attempt).await;
@@ -182,7 +182,7 @@ pub async fn an_interruption_has_four_outcomes(world: &World) {
         interrupt(world, &taken.attempt).await,
         InterruptOutcome::AlreadyInterrupted
     );
-    let next = world.take(Action::TakeResumes).await.expect("it goes on");
+    let next = world.take(Task::Resumes).await.expect("it goes on");
     let again = world
         .attempts
         .interrupt(world.machine, operation, &report)
@@ -220,18 +220,14 @@ pub async fn an_interrupted_run_goes_on_with_its_turns(world: &World) {
     interrupt(world, &taken.attempt).await;
     assert_eq!(turn_states(world, card).await, [TurnState::Leased]);
     assert_eq!(world.run_state(card).await, RunState::Ended(Ending::Interrupted));
-    let next = world.take(Action::TakeResumes).await.expect("it goes on");
+    let next = world.take(Task::Resumes).await.expect("it goes on");
     assert_eq!(
         (next.claimed.run, next.claimed.epoch.get()),
         (taken.claimed.run, 2)
     );
     assert_eq!(next.claimed.woke, Woke::Interrupted);
-    assert_eq!(world.detail(card).await.card.tries, 0);
-    let failure = GiveUp {
-        class: FailureClass::Agent,
-        reason: "it broke".to_owned(),
-        usage: Usage::default(),
-    };
+    assert_eq!(world.owner(card).await.tries, 0);
+    let failure = GiveUp::new(FailureClass::Agent, "it broke");
     let stale = world
         .settlements
         .give_up(&taken.attempt, &failure)
@@ -270,7 +266,7 @@ pub async fn one_receipt_interrupts_several_cards(world: &World) {
     ];
     let runs = taken.iter().map(|attempt| attempt.run);
     assert_eq!(said, runs.zip(expected).collect::<Vec<_>>());
-    let (receipt, _) = world.claim(Action::TakeResumes, 9).await.expect("it takes");
+    let (receipt, _) = world.claim(Task::Resumes, 9).await.expect("it takes");
     assert_eq!(receipt.runs.len(), 2);
 }
 
@@ -314,10 +310,7 @@ pub async fn a_run_that_left_no_trace_is_given_back(world: &World) {
     assert!(hand_back(world.machine, epoch).await);
     assert!(!hand_back(world.machine, epoch).await, "it is given back once");
     check_stale(world, &taken.attempt).await;
-    let again = world
-        .take(Action::TakeResumes)
-        .await
-        .expect("it is ready at once");
+    let again = world.take(Task::Resumes).await.expect("it is ready at once");
     assert_eq!(again.claimed.woke, Woke::Interrupted);
     let process = World::process(7);
     let recorded = world.attempts.record_process(&again.attempt, &process).await;

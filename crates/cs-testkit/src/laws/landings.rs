@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use cs_fence::LandingAttempt;
-use cs_journal::{Action, Woke};
-use cs_model::{AskState, CardId, CardState, Ending, LandingState, RunState, TurnSeq, TurnState};
-use cs_record::{AcceptLanding, ErrorClass, FencedLanding, Landing, LandingResult, SendTo};
+use cs_journal::{Task, Woke};
+use cs_model::{AskState, CardId, CardState, Ending, LandingState, PauseKind, RunState, TurnSeq, TurnState};
+use cs_record::{AcceptLanding, ErrorClass, FencedLanding, Landing, LandingResult, Scope, SendTo};
 
 use super::World;
 
@@ -26,10 +26,7 @@ async fn accept(world: &World, card: CardId) -> Landing {
 }
 
 async fn take(world: &World) -> Option<LandingAttempt> {
-    let (receipt, request) = world
-        .claim(Action::TakeLandings, 9)
-        .await
-        .expect("the record answers");
+    let (receipt, request) = world.claim(Task::Landings, 9).await.expect("the record answers");
     assert!(receipt.landings.len() <= 1, "one landing of a codebase at a time");
     receipt
         .landings
@@ -42,6 +39,13 @@ async fn offered(world: &World) -> CardId {
     let taken = world.running().await;
     world.offer(&taken.attempt).await;
     taken.claimed.card
+}
+
+/// Makes a card whose work is being landed.
+pub(super) async fn running(world: &World) -> (CardId, LandingAttempt) {
+    let card = offered(world).await;
+    accept(world, card).await;
+    (card, take(world).await.expect("it is accepted"))
 }
 
 fn landed() -> LandingResult {
@@ -107,7 +111,7 @@ pub async fn a_landing_is_accepted_taken_and_landed(world: &World) {
         Some("landed as 0123456")
     );
     assert!(
-        world.take(Action::TakeRearms).await.is_none(),
+        world.take(Task::Rearms).await.is_none(),
         "no agent is started for it"
     );
     let over = world.people.accept_landing(&accept_of(world, card)).await;
@@ -122,16 +126,13 @@ pub async fn a_conflict_goes_back_to_the_agent(world: &World) {
     accept(world, card).await;
     let attempt = take(world).await.expect("it is accepted");
     assert_eq!(settle(world, &attempt, &conflict).await, FencedLanding::Applied);
-    let next = world
-        .take(Action::TakeRearms)
-        .await
-        .expect("the offer has its answer");
+    let next = world.take(Task::Rearms).await.expect("the offer has its answer");
     assert!(matches!(next.claimed.woke, Woke::Answer(_)));
     let _ = world.answer(&next.attempt, &World::words("solved")).await;
     accept(world, card).await;
     let attempt = take(world).await.expect("it is accepted");
     assert_eq!(settle(world, &attempt, &conflict).await, FencedLanding::Applied);
-    let next = world.take(Action::TakeTurns).await.expect("the report is a turn");
+    let next = world.take(Task::Turns).await.expect("the report is a turn");
     assert!(matches!(next.claimed.woke, Woke::Turns(turns) if turns.len() == 1));
 }
 
@@ -251,12 +252,12 @@ pub async fn a_turn_that_comes_during_a_landing_is_not_lost(world: &World) {
     let card = offered(world).await;
     accept(world, card).await;
     world.send(SendTo::Card(card), "one more thing").await;
-    assert!(world.take(Action::TakeTurns).await.is_none());
+    assert!(world.take(Task::Turns).await.is_none());
     let attempt = take(world).await.expect("it is accepted");
-    assert!(world.take(Action::TakeTurns).await.is_none());
+    assert!(world.take(Task::Turns).await.is_none());
     assert_eq!(settle(world, &attempt, &landed()).await, FencedLanding::Applied);
     assert_eq!(world.detail(card).await.card.state, CardState::Open);
-    assert!(world.take(Action::TakeTurns).await.is_some());
+    assert!(world.take(Task::Turns).await.is_some());
 }
 
 /// A machine that lost every trace of a landing gives it back: it is accepted again, and its old life changes nothing.
@@ -283,4 +284,30 @@ pub async fn a_landing_that_left_no_trace_is_given_back(world: &World) {
     ));
     let second = take(world).await.expect("it is accepted again");
     assert!(second.epoch > first.epoch);
+}
+
+/// A pause keeps accepted landings back, and no peek names them; a drain lets them through, since their work was begun.
+pub async fn a_pause_keeps_landings_back_and_a_drain_does_not(world: &World) {
+    let card = offered(world).await;
+    accept(world, card).await;
+    let scopes = [
+        Scope::Everything,
+        Scope::Machine(world.machine),
+        Scope::Codebase(world.codebase),
+    ];
+    for scope in scopes {
+        for (kind, passes) in [(PauseKind::Pause, false), (PauseKind::Drain, true)] {
+            let paused = world.machines.pause(scope, kind, None, &world.person).await;
+            paused.expect("it answers");
+            let peeked = world.daemon.peek(world.machine, &[]).await.expect("it answers");
+            assert_eq!(peeked.landings, passes, "{scope:?} {kind}");
+            let taken = take(world).await;
+            assert_eq!(taken.is_some(), passes, "{scope:?} {kind}");
+            if let Some(attempt) = taken {
+                let released = world.landings.release_landing(&attempt).await;
+                assert_eq!(released.expect("it answers"), FencedLanding::Applied);
+            }
+        }
+        assert!(world.machines.unpause(scope).await.expect("it answers"));
+    }
 }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use cs_fence::{Attempt, Interruption, LandingAttempt};
-use cs_journal::Action;
-use cs_model::{AskId, CardId, Clock, FailureClass};
-use cs_record::{AcceptLanding, AnswerAsk, LandingResult, PauseScope, SendTo};
+use cs_journal::{Child, Target, Task};
+use cs_model::{AskId, AskTo, CardId, Clock, FailureClass, PauseKind, Priority};
+use cs_record::{AcceptLanding, AnswerAsk, HandBack, LandingResult, Route, Scope, SendTo};
 
 use super::World;
+use super::world::AGENT;
 
 /// Plays random commands on a world, and prints what each did. Two worlds over equal stores print the same.
 #[derive(Debug)]
@@ -22,7 +23,9 @@ pub struct Player {
 /// One command: which, and which of the known things it is about.
 pub type Move = (u8, u8);
 
-const CLASSES: [FailureClass; 7] = [
+const CLASSES: [FailureClass; 9] = [
+    FailureClass::Authentication,
+    FailureClass::Credit,
     FailureClass::Agent,
     FailureClass::Agent,
     FailureClass::Overloaded,
@@ -60,13 +63,13 @@ impl Player {
         self.world
             .clock
             .advance(Duration::from_secs(u64::from(which) * 3));
-        match command % 42 {
+        match command % 64 {
             0..=1 => self.send_new().await,
             2..=4 => self.send_more(which).await,
-            5..=9 => self.claim(Action::TakeTurns, which).await,
-            10..=12 => self.claim(Action::TakeRearms, which).await,
-            13..=16 => self.claim(Action::TakeResumes, which).await,
-            17..=19 => self.claim(Action::TakeLandings, which).await,
+            5..=9 => self.claim(Task::Turns, which).await,
+            10..=12 => self.claim(Task::Rearms, which).await,
+            13..=16 => self.claim(Task::Resumes, which).await,
+            17..=19 => self.claim(Task::Landings, which).await,
             20..=22 => self.answer(which, false).await,
             23..=26 => self.answer(which, true).await,
             27..=29 => self.give_up(which).await,
@@ -77,7 +80,20 @@ impl Player {
             36..=37 => self.accept(which).await,
             38..=39 => self.settle_landing(which).await,
             40 => self.stop(which).await,
-            _ => self.pause(which).await,
+            41 => self.pause(which).await,
+            42..=44 => self.dispatch(which).await,
+            45..=46 => self.ask(which).await,
+            47 => self.settle_ask(which).await,
+            48 => self.retry(which).await,
+            49 => self.close(which).await,
+            50 => self.hand_back(which).await,
+            51..=52 => self.target(which).await,
+            53 => self.claim(Task::Recovery, which).await,
+            54..=55 => self.plan(which).await,
+            56 => self.limit(which).await,
+            57 => self.unpark().await,
+            58..=61 => self.brief(which).await,
+            _ => self.forget(which).await,
         }
     }
 
@@ -115,8 +131,8 @@ impl Player {
         )
     }
 
-    async fn claim(&mut self, action: Action, which: u8) -> String {
-        let claimed = self.world.claim(action, 1 + u32::from(which % 3)).await;
+    async fn claim(&mut self, task: Task, which: u8) -> String {
+        let claimed = self.world.claim(task, 1 + u32::from(which % 3)).await;
         if let Ok((receipt, request)) = &claimed {
             self.attempts
                 .extend(receipt.runs.iter().map(|run| run.attempt(&request.seed)));
@@ -254,14 +270,166 @@ impl Player {
 
     /// Pauses, tries to take something, and ends the pause.
     async fn pause(&mut self, which: u8) -> String {
-        let scope = if which.is_multiple_of(2) {
-            PauseScope::Everything
-        } else {
-            PauseScope::Machine(self.world.machine)
+        let scope = match which % 3 {
+            0 => Scope::Everything,
+            1 => Scope::Machine(self.world.machine),
+            _ => Scope::Codebase(self.world.codebase),
         };
-        let paused = self.world.machines.pause(scope, None, &self.world.person).await;
-        let claimed = self.claim(Action::TakeTurns, which).await;
+        let kind = if which.is_multiple_of(2) {
+            PauseKind::Pause
+        } else {
+            PauseKind::Drain
+        };
+        let paused = self
+            .world
+            .machines
+            .pause(scope, kind, None, &self.world.person)
+            .await;
+        let claimed = self.claim(Task::Turns, which).await;
         let ended = self.world.machines.unpause(scope).await;
         format!("{paused:?} {claimed} {ended:?}")
+    }
+
+    async fn dispatch(&mut self, which: u8) -> String {
+        let Some(parent) = pick(&self.attempts, which % 4) else {
+            return String::new();
+        };
+        let child = Child {
+            parent,
+            codebase: None,
+            model: (which.is_multiple_of(3)).then(|| "small".to_owned()),
+            effort: None,
+            brief: if which == 7 {
+                String::new()
+            } else {
+                format!("part {which}")
+            },
+        };
+        self.claim(Task::Child(child), which).await
+    }
+
+    async fn ask(&mut self, which: u8) -> String {
+        let Some(attempt) = pick(&self.attempts, which % 3) else {
+            return String::new();
+        };
+        let mut question = self.world.question(&[], None).ask.expect("it asks");
+        question.to = if which.is_multiple_of(2) {
+            AskTo::Parent
+        } else {
+            AskTo::Person
+        };
+        self.asks.push(question.id);
+        format!("{:?}", self.world.agents.ask(&attempt, &question).await)
+    }
+
+    async fn settle_ask(&self, which: u8) -> String {
+        let (Some(attempt), Some(ask)) = (pick(&self.attempts, which % 4), pick(&self.asks, which / 8 % 4))
+        else {
+            return String::new();
+        };
+        format!("{:?}", self.world.agents.settle_ask(&attempt, ask, "left").await)
+    }
+
+    async fn retry(&self, which: u8) -> String {
+        let Some(card) = pick(&self.cards, which % 4) else {
+            return String::new();
+        };
+        format!(
+            "{:?}",
+            self.world.people.retry_card(card, &self.world.person).await
+        )
+    }
+
+    async fn close(&self, which: u8) -> String {
+        let Some(card) = pick(&self.cards, which % 8) else {
+            return String::new();
+        };
+        format!(
+            "{:?}",
+            self.world.people.close_card(card, &self.world.person).await
+        )
+    }
+
+    async fn hand_back(&self, which: u8) -> String {
+        let Some(card) = pick(&self.cards, which % 4) else {
+            return String::new();
+        };
+        let hand_back = HandBack {
+            card,
+            agent: None,
+            to_any_machine: which.is_multiple_of(2),
+            person: self.world.person.clone(),
+        };
+        format!("{:?}", self.world.people.hand_back(&hand_back).await)
+    }
+
+    async fn target(&mut self, which: u8) -> String {
+        let Some(attempt) = pick(&self.attempts, which % 4) else {
+            return String::new();
+        };
+        let target = Target {
+            run: attempt.run,
+            after: attempt.epoch,
+        };
+        let task = if which.is_multiple_of(2) {
+            Task::Resume(target)
+        } else {
+            Task::Activate(target)
+        };
+        self.claim(task, which).await
+    }
+
+    async fn plan(&self, which: u8) -> String {
+        let (Some(card), Some(after)) = (pick(&self.cards, which % 4), pick(&self.cards, which / 4 % 4))
+        else {
+            return String::new();
+        };
+        let mut turn = self.world.new_turn(SendTo::Card(card), "in time");
+        turn.plan.after = (which.is_multiple_of(2)).then_some(after).into_iter().collect();
+        turn.plan.priority = Priority::new(i16::from(which % 3));
+        turn.plan.not_before =
+            (which.is_multiple_of(5)).then(|| self.world.clock.now().plus(Duration::from_secs(60)));
+        format!("{:?}", self.world.people.send(&turn).await)
+    }
+
+    async fn limit(&mut self, which: u8) -> String {
+        let scope = if which.is_multiple_of(2) {
+            Scope::Machine(self.world.machine)
+        } else {
+            Scope::Codebase(self.world.codebase)
+        };
+        let most = Some(u32::from(which / 2 % 4)).filter(|most| *most < 3);
+        let set = self.world.machines.limit(scope, most, &self.world.person).await;
+        let claimed = self.claim(Task::Turns, which).await;
+        format!("{set:?} {claimed}")
+    }
+
+    async fn unpark(&self) -> String {
+        let route = Route {
+            machine: self.world.machine,
+            agent: AGENT.parse().expect("a name"),
+        };
+        format!("{:?}", self.world.machines.unpark(&route).await)
+    }
+
+    async fn brief(&self, which: u8) -> String {
+        let Some(attempt) = pick(&self.attempts, which % 4) else {
+            return String::new();
+        };
+        format!("{:?}", self.world.daemon.run_brief(&attempt).await)
+    }
+
+    async fn forget(&self, which: u8) -> String {
+        // Eight days pass at once, so that there is something to forget.
+        if which.is_multiple_of(16) {
+            self.world.clock.advance(Duration::from_secs(8 * 24 * 3600));
+        }
+        let dry_run = which.is_multiple_of(2);
+        let old = self
+            .world
+            .housekeeping
+            .forget_operations(u32::from(which % 5), dry_run)
+            .await;
+        format!("{old:?}")
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cs_fence::TokenHash;
-use cs_journal::Action;
+use cs_journal::Task;
 use cs_model::CardId;
 use cs_record::{AcceptLanding, ErrorClass, LandingResult, Peeked, Present, RecordError, Refusal};
 
@@ -62,6 +62,7 @@ pub async fn a_short_id_finds_its_card(world: &World) {
         codebase,
         base: None,
         agent,
+        opening: cs_model::Opening::Owner,
     };
     world.send(to, "hello").await;
     let both = world.cards.find_card(&card.short()).await;
@@ -99,7 +100,7 @@ pub async fn a_peek_names_what_can_be_taken(world: &World) {
     let other = ["other".to_owned()];
     let foreign = world.daemon.peek(world.machine, &other).await;
     assert_eq!(foreign.expect("it answers"), nothing);
-    let taken = world.take(Action::TakeTurns).await.expect("the card is ready");
+    let taken = world.take(Task::Turns).await.expect("the card is ready");
     check_peek(world, nothing).await;
     let process = World::process(7);
     let _ = world
@@ -128,7 +129,7 @@ pub async fn a_peek_names_what_can_be_taken(world: &World) {
         },
     )
     .await;
-    let (receipt, request) = world.claim(Action::TakeLandings, 1).await.expect("it takes");
+    let (receipt, request) = world.claim(Task::Landings, 1).await.expect("it takes");
     let attempt = receipt.landings[0].attempt(&request.seed);
     let report = "both changed engine.txt".to_owned();
     let conflict = LandingResult::Conflict { report };
@@ -156,7 +157,7 @@ async fn accept(world: &World, card: CardId) {
     world.people.accept_landing(&accept).await.expect("it can land");
 }
 
-fn daemon_of(world: &World, secret: u8) -> Present {
+pub(super) fn daemon_of(world: &World, secret: u8) -> Present {
     Present {
         machine: world.machine,
         name: "desk".to_owned(),
@@ -165,6 +166,7 @@ fn daemon_of(world: &World, secret: u8) -> Present {
         daemon: TokenHash::from_bytes([secret; 32]),
         follows: Vec::new(),
         codebases: vec![world.codebase],
+        serves_everyone: false,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cs_fence::Fenced;
-use cs_journal::{Action, Woke};
+use cs_journal::{Task, Woke};
 use cs_model::{
     AskId, AskState, Author, CardId, CardState, Ending, FailureClass, RunState, TurnSeq, TurnState,
 };
@@ -76,7 +76,7 @@ pub async fn an_answer_settles_what_was_taken(world: &World) {
     );
     assert_eq!(world.run_state(card).await, RunState::Ended(Ending::Finished));
     let next = world
-        .take(Action::TakeTurns)
+        .take(Task::Turns)
         .await
         .expect("the turn that came meanwhile");
     assert_eq!(
@@ -91,15 +91,15 @@ pub async fn an_answer_settles_what_was_taken(world: &World) {
 pub async fn an_answered_question_wakes_its_run(world: &World) {
     let taken = world.running().await;
     let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
-    assert!(world.take(Action::TakeRearms).await.is_none());
+    assert!(world.take(Task::Rearms).await.is_none());
     assert_eq!(states(world, taken.claimed.card).await, [TurnState::Settled]);
     answer_ask(world, ask).await;
-    let second = world.take(Action::TakeRearms).await.expect("it has its answer");
+    let second = world.take(Task::Rearms).await.expect("it has its answer");
     assert_eq!(second.claimed.woke, Woke::Answer(ask));
     assert_eq!(news(world, &second).await, [ask]);
     let _ = world.give_up(&second.attempt, FailureClass::Infrastructure).await;
     world.clock.advance(Duration::from_secs(3600));
-    let third = world.take(Action::TakeResumes).await.expect("it goes on");
+    let third = world.take(Task::Resumes).await.expect("it goes on");
     assert_eq!(third.claimed.woke, Woke::Retry);
     assert_eq!(news(world, &third).await, [ask], "the answer is still news");
     let _ = world.answer(&third.attempt, &World::words("done")).await;
@@ -150,7 +150,7 @@ pub async fn a_turn_wakes_an_asked_run_and_its_question_stays(world: &World) {
     let card = taken.claimed.card;
     let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
     assert_eq!(world.send(SendTo::Card(card), "by the way").await.open_asks, 1);
-    let second = world.take(Action::TakeTurns).await.expect("a turn wakes it");
+    let second = world.take(Task::Turns).await.expect("a turn wakes it");
     assert_eq!(second.claimed.run, taken.claimed.run);
     let done = world.answer(&second.attempt, &World::words("noted")).await;
     assert!(
@@ -159,7 +159,7 @@ pub async fn a_turn_wakes_an_asked_run_and_its_question_stays(world: &World) {
     );
     assert_eq!(world.detail(card).await.asks[0].state, AskState::Open);
     answer_ask(world, ask).await;
-    assert!(world.take(Action::TakeRearms).await.is_some());
+    assert!(world.take(Task::Rearms).await.is_some());
 }
 
 /// An answer that comes while its run is at work for a turn is not news to that attempt: it wakes the next one. Invariant 10.
@@ -167,7 +167,7 @@ pub async fn an_answer_that_came_too_late_for_an_attempt_wakes_the_next(world: &
     let taken = world.running().await;
     let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
     world.send(SendTo::Card(taken.claimed.card), "by the way").await;
-    let second = world.take(Action::TakeTurns).await.expect("a turn wakes it");
+    let second = world.take(Task::Turns).await.expect("a turn wakes it");
     answer_ask(world, ask).await;
     assert!(news(world, &second).await.is_empty());
     let done = world.answer(&second.attempt, &World::words("noted")).await;
@@ -175,7 +175,7 @@ pub async fn an_answer_that_came_too_late_for_an_attempt_wakes_the_next(world: &
         matches!(done, Fenced::Applied(Answered { asked: true, .. })),
         "{done:?}"
     );
-    let third = world.take(Action::TakeRearms).await.expect("the answer wakes it");
+    let third = world.take(Task::Rearms).await.expect("the answer wakes it");
     assert_eq!(news(world, &third).await, [ask]);
 }
 
@@ -191,7 +191,7 @@ pub async fn the_third_try_is_the_last(world: &World) {
             "{gave_up:?}"
         );
         world.clock.advance(Duration::from_secs(600));
-        taken = world.take(Action::TakeResumes).await.expect("it goes on");
+        taken = world.take(Task::Resumes).await.expect("it goes on");
         assert_eq!(taken.claimed.woke, Woke::Retry);
     }
     let gave_up = world.give_up(&taken.attempt, FailureClass::Agent).await;
@@ -202,11 +202,11 @@ pub async fn the_third_try_is_the_last(world: &World) {
     assert!(reason.contains("it broke") && reason.contains('3'), "{reason}");
     assert_eq!(states(world, card).await, [TurnState::Pending]);
     world.clock.advance(Duration::from_secs(3600));
-    assert!(world.take(Action::TakeResumes).await.is_none() && world.take(Action::TakeTurns).await.is_none());
+    assert!(world.take(Task::Resumes).await.is_none() && world.take(Task::Turns).await.is_none());
     world.send(SendTo::Card(card), "try again").await;
-    let next = world.take(Action::TakeTurns).await.expect("a new turn opens it");
+    let next = world.take(Task::Turns).await.expect("a new turn opens it");
     assert!(matches!(next.claimed.woke, Woke::Turns(turns) if turns.len() == 2));
-    assert_eq!(world.detail(card).await.card.tries, 0);
+    assert_eq!(world.owner(card).await.tries, 0);
 }
 
 /// What the agent did not cause uses up no try.
@@ -241,20 +241,20 @@ pub async fn the_tenth_start_parks_the_card(world: &World) {
             .await
             .expect("it answers");
         if start < MAX_STARTS {
-            taken = world.take(Action::TakeResumes).await.expect("it goes on");
+            taken = world.take(Task::Resumes).await.expect("it goes on");
         }
     }
-    assert!(world.take(Action::TakeResumes).await.is_none());
+    assert!(world.take(Task::Resumes).await.is_none());
     let detail = world.detail(card).await;
     assert_eq!(
-        (detail.card.state, detail.card.starts),
+        (detail.card.state, world.owner(card).await.starts),
         (CardState::Failed, MAX_STARTS)
     );
     assert!(detail.card.reason.expect("it says why").contains("10 starts"));
     assert_eq!(states(world, card).await, [TurnState::Pending]);
     world.send(SendTo::Card(card), "try again").await;
-    assert!(world.take(Action::TakeTurns).await.is_some());
-    assert_eq!(world.detail(card).await.card.starts, 1);
+    assert!(world.take(Task::Turns).await.is_some());
+    assert_eq!(world.owner(card).await.starts, 1);
 }
 
 /// A run that goes on by itself waits for its time; a person's turn does not.
@@ -264,7 +264,7 @@ pub async fn a_retry_waits_for_its_time(world: &World) {
     let Fenced::Applied(GaveUp::Again { not_before, .. }) = gave_up else {
         panic!("the first failure is not the last: {gave_up:?}");
     };
-    assert!(world.take(Action::TakeResumes).await.is_none());
+    assert!(world.take(Task::Resumes).await.is_none());
     let agents = [super::world::AGENT.to_owned()];
     let peeked = world
         .daemon
@@ -273,7 +273,7 @@ pub async fn a_retry_waits_for_its_time(world: &World) {
         .expect("it answers");
     assert_eq!(peeked.next_due, Some(not_before));
     world.clock.set(not_before);
-    assert!(world.take(Action::TakeResumes).await.is_some());
+    assert!(world.take(Task::Resumes).await.is_some());
 }
 
 /// An accepted settlement begins new counts of tries and starts, and adds what the attempt used up to the card's sums.
@@ -282,20 +282,20 @@ pub async fn an_answer_begins_new_counts(world: &World) {
     let card = taken.claimed.card;
     let _ = world.give_up(&taken.attempt, FailureClass::Agent).await;
     world.clock.advance(Duration::from_secs(600));
-    let mut taken = world.take(Action::TakeResumes).await.expect("it goes on");
-    let before = world.detail(card).await.card;
+    let mut taken = world.take(Task::Resumes).await.expect("it goes on");
+    let before = world.owner(card).await;
     assert_eq!((before.tries, before.starts), (1, 2));
     for used in 1..3 {
         let mut answer = World::words("done");
         answer.usage.output_tokens = 21;
         let _ = world.answer(&taken.attempt, &answer).await;
-        let after = world.detail(card).await.card;
+        let (after, card_usage) = (world.owner(card).await, world.detail(card).await.card.usage);
         assert_eq!(
-            (after.tries, after.starts, after.usage.output_tokens),
+            (after.tries, after.starts, card_usage.output_tokens),
             (0, 0, 21 * used)
         );
         world.send(SendTo::Card(card), "more").await;
-        taken = world.take(Action::TakeTurns).await.expect("a new turn");
+        taken = world.take(Task::Turns).await.expect("a new turn");
     }
 }
 
@@ -305,9 +305,22 @@ pub async fn a_final_failure_withdraws_its_questions(world: &World) {
     let card = taken.claimed.card;
     world.ask(&taken.attempt, &world.question(&[], None)).await;
     world.send(SendTo::Card(card), "by the way").await;
-    let second = world.take(Action::TakeTurns).await.expect("a turn wakes it");
+    let second = world.take(Task::Turns).await.expect("a turn wakes it");
     let gave_up = world.give_up(&second.attempt, FailureClass::InvalidRequest).await;
     assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 0 }));
     assert_eq!(world.detail(card).await.asks[0].state, AskState::Withdrawn);
     assert!(world.cards.open_asks().await.expect("it answers").is_empty());
+}
+
+/// A full context is tried once more in a new conversation of the agent program; an accepted settlement ends that.
+pub async fn a_full_context_begins_a_new_conversation(world: &World) {
+    let taken = world.running().await;
+    assert!(!taken.claimed.fresh);
+    let _ = world.give_up(&taken.attempt, FailureClass::ContextOverflow).await;
+    let next = world.take(Task::Resumes).await.expect("it goes on");
+    assert!(next.claimed.fresh);
+    let _ = world.answer(&next.attempt, &World::words("done")).await;
+    world.send(SendTo::Card(next.claimed.card), "more").await;
+    let third = world.take(Task::Turns).await.expect("a new turn");
+    assert!(!third.claimed.fresh);
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use cs_fence::{Attempt, Interruption, Token, TokenHash};
-use cs_journal::{Action, ClaimRequest, Receipt};
-use cs_model::{CardId, Clock, Epoch, IdSource, MachineId, OperationId, RunId, RunState, TurnId, TurnSeq};
+use cs_journal::{Action, ClaimRequest, Receipt, Task};
+use cs_model::{
+    CardId, Clock, Epoch, IdSource, MachineId, Opening, OperationId, RunId, RunState, TurnId, TurnSeq,
+};
 use cs_record::rules::{self, Taker};
 use cs_record::{
-    Aggregate, Facts, JournalEntry, Lock, Locked, RowStore, Select, Send, SendTo, StoreError, Writes,
+    Aggregate, Facts, JournalEntry, Lock, Locked, Plan, RowStore, Select, Send, SendTo, StoreError, Writes,
 };
 
 use super::world::AGENT;
@@ -35,15 +37,18 @@ impl<'a, S: RowStore> Bench<'a, S> {
                 codebase: None,
                 base: None,
                 agent: AGENT.parse().expect("a name"),
+                opening: Opening::Owner,
             },
             person: "Ada".parse().expect("a name"),
             body: "please".to_owned(),
+            plan: Plan::default(),
         };
-        let Locked { tx, facts } = lock(store, None, &Select::Turn(card, turn)).await;
-        let (writes, _) = rules::send_new(&send, facts.now).expect("a good turn is taken");
+        let after = Vec::new();
+        let Locked { tx, facts } = lock(store, None, &Select::Send { card, turn, after }).await;
+        let (writes, _) = rules::send_new(&send, &facts.earlier, facts.now).expect("a good turn is taken");
         store.commit(tx, &writes).await.expect("it is written");
         let seed = cs_fence::TokenSeed::from_bytes(ids.secret());
-        let request = ClaimRequest::one(Action::TakeTurns, AGENT, seed);
+        let request = ClaimRequest::one(Task::Turns, AGENT, seed);
         let Locked { tx, facts } = lock(store, None, &Select::Card(card)).await;
         let taker = Taker {
             machine,
@@ -76,7 +81,7 @@ impl<'a, S: RowStore> Bench<'a, S> {
             attempt: self.attempt,
             at: facts.now,
         };
-        let (mut writes, _) = rules::interrupt(&facts.cards[0], self.machine, &one, facts.now);
+        let (mut writes, _) = rules::interrupt(&facts.cards[0], self.machine, &[&one], facts.now);
         assert_eq!((writes.cards.len(), writes.runs.len()), (1, 1));
         spoil(&facts.cards[0], &mut writes);
         let refused = self.store.commit(tx, &writes).await;

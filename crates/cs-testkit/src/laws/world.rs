@@ -5,14 +5,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use cs_fence::{Attempt, AttemptRecord, Fenced, ProcessFact, TokenSeed};
-use cs_journal::{Action, ClaimError, ClaimRecord, ClaimRequest, ClaimedRun, Receipt};
+use cs_journal::{ClaimError, ClaimRecord, ClaimRequest, ClaimedRun, Receipt, Task};
 use cs_model::{
-    AgentName, AskId, CardId, Clock, CodebaseId, FailureClass, IdSource, LandingId, MachineId, OperationId,
-    Person, RunState, TurnId, TurnSeq,
+    AgentName, AskId, AskTo, CardId, Clock, CodebaseId, FailureClass, IdSource, LandingId, MachineId,
+    Opening, OperationId, Person, RunState, TurnId, TurnSeq,
 };
 use cs_record::{
-    Aggregate, CardDetail, CardFilter, CardReads, Codebases, DaemonReads, LandingRecord, Machines,
-    PeopleActs, Record, RowStore, Send, SendTo, Sent, TurnMark, readiness,
+    AgentActs, Aggregate, AnswerAsk, CardDetail, CardFilter, CardReads, Codebases, DaemonReads, Housekeeping,
+    LandingRecord, Machines, Peeked, PeopleActs, Record, RowStore, Run, Send, SendTo, Sent, TurnMark,
+    readiness,
 };
 use cs_settle::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettlementRecord, Usage};
 
@@ -39,8 +40,12 @@ pub struct World {
     pub daemon: Arc<dyn DaemonReads>,
     /// Results of landings.
     pub landings: Arc<dyn LandingRecord>,
-    /// Machines and pauses.
+    /// Machines, pauses and limits.
     pub machines: Arc<dyn Machines>,
+    /// Acts of running agents.
+    pub agents: Arc<dyn AgentActs>,
+    /// What the record forgets.
+    pub housekeeping: Arc<dyn Housekeeping>,
     /// The clock of the record.
     pub clock: Arc<SetClock>,
     /// Ids of the caller.
@@ -89,7 +94,9 @@ impl World {
             cards: Arc::clone(&record) as _,
             daemon: Arc::clone(&record) as _,
             landings: Arc::clone(&record) as _,
-            machines: record,
+            machines: Arc::clone(&record) as _,
+            agents: Arc::clone(&record) as _,
+            housekeeping: record,
             clock,
             machine: MachineId::from_uuid(ids.uuid_v7()),
             codebase: CodebaseId::from_uuid(ids.uuid_v7()),
@@ -109,9 +116,9 @@ impl World {
         OperationId::from_uuid(self.ids.uuid_v7())
     }
 
-    pub(crate) fn request(&self, action: Action, limit: u32) -> ClaimRequest {
+    pub(crate) fn request(&self, task: Task, limit: u32) -> ClaimRequest {
         ClaimRequest {
-            action,
+            task,
             limit,
             agents: vec![AGENT.to_owned()],
             seed: TokenSeed::from_bytes(self.ids.secret()),
@@ -130,6 +137,7 @@ impl World {
             codebase: Some(self.codebase),
             base: Some("main".to_owned()),
             agent: AGENT.parse::<AgentName>().expect("a name"),
+            opening: Opening::Owner,
         }
     }
 
@@ -145,12 +153,8 @@ impl World {
             .expect("a good turn is taken")
     }
 
-    pub(crate) async fn claim(
-        &self,
-        action: Action,
-        limit: u32,
-    ) -> Result<(Receipt, ClaimRequest), ClaimError> {
-        let request = self.request(action, limit);
+    pub(crate) async fn claim(&self, task: Task, limit: u32) -> Result<(Receipt, ClaimRequest), ClaimError> {
+        let request = self.request(task, limit);
         let receipt = self
             .claims
             .claim(self.machine, self.operation(), &request)
@@ -159,18 +163,60 @@ impl World {
     }
 
     /// Takes at most one run.
-    pub(crate) async fn take(&self, action: Action) -> Option<Taken> {
-        let (receipt, request) = self.claim(action, 1).await.expect("the record answers");
+    pub(crate) async fn take(&self, task: Task) -> Option<Taken> {
+        let (receipt, request) = self.claim(task, 1).await.expect("the record answers");
         receipt.runs.into_iter().next().map(|claimed| Taken {
             attempt: claimed.attempt(&request.seed),
             claimed,
         })
     }
 
+    /// A card without a codebase.
+    pub(crate) fn plain_card(&self) -> SendTo {
+        let card = CardId::from_uuid(self.ids.uuid_v7());
+        SendTo::new_card(card, "tell me", AGENT.parse().expect("a name"))
+    }
+
+    /// Puts a turn on a new card that starts with a launcher, and takes it.
+    pub(crate) async fn launching(&self) -> Taken {
+        let mut to = self.new_card();
+        if let SendTo::NewCard { opening, .. } = &mut to {
+            *opening = Opening::Launcher;
+        }
+        let card = self.send(to, "please").await.card;
+        self.running_card(card).await
+    }
+
+    /// Takes the turns of a card that is the only ready one.
+    pub(crate) async fn running_card(&self, card: CardId) -> Taken {
+        let taken = self.take(Task::Turns).await.expect("the card is ready");
+        assert_eq!(taken.claimed.card, card);
+        taken
+    }
+
+    /// Reads what the machine could take.
+    pub(crate) async fn peek(&self) -> Peeked {
+        let agents = [AGENT.to_owned()];
+        self.daemon
+            .peek(self.machine, &agents)
+            .await
+            .expect("the record answers")
+    }
+
+    /// Answers a question as the person.
+    pub(crate) async fn reply(&self, ask: AskId) {
+        let answer = AnswerAsk {
+            ask,
+            body: "left".to_owned(),
+            person: self.person.clone(),
+        };
+        self.people.answer_ask(&answer).await.expect("it is open");
+    }
+
     /// Puts a turn on a new card and takes it.
     pub(crate) async fn running(&self) -> Taken {
         self.card().await;
-        self.take(Action::TakeTurns).await.expect("the card is ready")
+        self.take(Task::Turns).await.expect("the card is ready")
     }
 
     pub(crate) fn words(text: &str) -> Answer {
@@ -185,6 +231,7 @@ impl World {
                 question: "which way?".to_owned(),
                 choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
                 offer,
+                to: AskTo::Person,
             }),
             usage: Usage::default(),
         }
@@ -215,11 +262,7 @@ impl World {
     }
 
     pub(crate) async fn give_up(&self, attempt: &Attempt, class: FailureClass) -> Fenced<GaveUp> {
-        let failure = GiveUp {
-            class,
-            reason: "it broke".to_owned(),
-            usage: Usage::default(),
-        };
+        let failure = GiveUp::new(class, "it broke");
         self.settlements
             .give_up(attempt, &failure)
             .await
@@ -240,6 +283,16 @@ impl World {
 
     pub(crate) async fn detail(&self, card: CardId) -> CardDetail {
         self.cards.card(card).await.expect("the card is there")
+    }
+
+    /// Reads the owner's run of a card.
+    pub(crate) async fn owner(&self, card: CardId) -> Run {
+        let detail = self.detail(card).await;
+        let owner = detail
+            .runs
+            .into_iter()
+            .find(|run| Some(run.id) == detail.card.owner);
+        owner.expect("the card has an owner")
     }
 
     pub(crate) async fn run_state(&self, card: CardId) -> RunState {
@@ -274,7 +327,11 @@ impl World {
             .peek(self.machine, &agents)
             .await
             .expect("the record answers");
-        text.push_str(&format!("{asks:#?}\n{peeked:#?}"));
+        text.push_str(&format!("{asks:#?}\n{peeked:#?}\n"));
+        let pauses = self.machines.pauses(self.machine).await;
+        let limits = self.machines.limits().await;
+        let parks = self.machines.parks(self.machine).await;
+        text.push_str(&format!("{pauses:#?}\n{limits:#?}\n{parks:#?}"));
         text
     }
 
@@ -301,6 +358,7 @@ impl World {
                 runs: detail.runs,
                 asks: detail.asks,
                 landings: detail.landings,
+                waits_for: detail.waits_for,
             };
             assert_eq!(aggregate.card.ready, readiness(&aggregate), "{aggregate:#?}");
         }

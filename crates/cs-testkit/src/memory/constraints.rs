@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use cs_model::{CardState, RunKind, TurnState};
-use cs_record::{Change, Landing, ReadyFor, Run, StoreError, TurnMark, Writes};
+use cs_model::{CardState, Epoch, RunId, RunKind, TurnState};
+use cs_record::{Change, Landing, ReadyFor, Run, RunText, StoreError, TurnMark, Writes};
 
 use super::tables::Tables;
 
@@ -27,6 +27,16 @@ impl Tables {
         change(&mut self.asks, &writes.asks, |ask| ask.id)?;
         insert(&mut self.landings, &writes.new_landings, |landing| landing.id)?;
         change(&mut self.landings, &writes.landings, |landing| landing.id)?;
+        for text in &writes.texts {
+            insert_text(&mut self.texts, text)?;
+        }
+        self.dependencies.extend(writes.dependencies.iter().copied());
+        for park in &writes.parks {
+            self.parks.insert(park.route.clone(), park.clone());
+        }
+        for route in &writes.unparks {
+            self.parks.remove(route);
+        }
         writes.runs.iter().try_for_each(run_grows)?;
         writes.landings.iter().try_for_each(landing_grows)?;
         self.check()
@@ -56,6 +66,7 @@ impl Tables {
             }
         }
         self.check_children()?;
+        self.check_dependencies()?;
         unique(
             self.turns.values().map(|turn| (turn.card, turn.seq)),
             "two turns have one place",
@@ -77,10 +88,35 @@ impl Tables {
         )
     }
 
+    fn check_dependencies(&self) -> Result<(), StoreError> {
+        for dependency in &self.dependencies {
+            let known = [dependency.card, dependency.after];
+            if known.iter().any(|card| !self.cards.contains_key(card)) {
+                return refuse(format!(
+                    "card {} waits for one that is not there",
+                    dependency.card
+                ));
+            }
+            if self.reaches(dependency.after, dependency.card) {
+                return refuse(format!("card {} waits for itself", dependency.card));
+            }
+        }
+        Ok(())
+    }
+
     fn check_children(&self) -> Result<(), StoreError> {
         for run in self.runs.values() {
             if !self.cards.contains_key(&run.card) || run.state.is_live() != run.ended_at.is_none() {
                 return refuse(format!("run {} has no card, or an end that does not fit", run.id));
+            }
+            let parent = run.parent.and_then(|parent| self.runs.get(&parent));
+            let fits = match run.kind {
+                RunKind::Launcher | RunKind::Issue => run.parent.is_none(),
+                RunKind::Owner => run.parent.is_none() || parent.is_some_and(|p| p.kind == RunKind::Launcher),
+                RunKind::Worker => parent.is_some_and(|p| p.kind == RunKind::Owner),
+            };
+            if !fits || parent.is_some_and(|parent| parent.card != run.card) {
+                return refuse(format!("run {} has a parent that does not fit", run.id));
             }
         }
         for turn in self.turns.values() {
@@ -141,6 +177,13 @@ fn change<K: Ord + Debug, T: Clone + PartialEq>(
         }
     }
     Ok(())
+}
+
+fn insert_text(texts: &mut BTreeMap<(RunId, Epoch), String>, text: &RunText) -> Result<(), StoreError> {
+    match texts.insert((text.run, text.epoch), text.body.clone()) {
+        None => Ok(()),
+        Some(_) => refuse(format!("a text of run {} was written twice", text.run)),
+    }
 }
 
 fn run_grows(change: &Change<Run>) -> Result<(), StoreError> {

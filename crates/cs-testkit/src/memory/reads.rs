@@ -1,26 +1,32 @@
 //! Reads over the rows.
 
-use cs_model::{AskState, CardId, CardState, MachineId, RunId, RunState, Time};
-use cs_record::{Ask, Card, CardDetail, CardFilter, CardSummary, Peeked, ReadyFor, Run, RunBrief, Turn};
+use cs_model::{AskState, AskTo, CardId, CardState, Epoch, MachineId, RunId, RunKind, RunState, Time};
+use cs_record::{
+    Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Offer, Peeked, ReadyFor, Run, RunBrief, Turn,
+};
 
+use super::select::is_offered;
 use super::tables::{Named, Tables};
 
 impl Tables {
     pub(super) fn peek(&self, machine: MachineId, agents: &[String], now: Time) -> Peeked {
+        let limits = self.limits_of(machine, now);
         let ready = |what| {
-            self.offered(machine, agents)
-                .any(|card| card.ready.what == what && card.ready.from <= now)
+            self.offered(machine, agents, &limits)
+                .any(|card| is_offered(card, what, &limits) && card.ready.from <= now)
         };
         let to_close =
             |run: &Run| run.machine == machine && run.state != RunState::Running && run.process.is_some();
-        let due = self
-            .offered(machine, agents)
-            .map(|card| card.ready.from)
+        let due = self.offered(machine, agents, &limits).map(|card| card.ready.from);
+        let ends = self.parks.values().filter(|park| park.route.machine == machine);
+        let due = due
+            .chain(ends.filter_map(|park| park.until))
             .filter(|from| *from > now);
         Peeked {
-            turns: ready(ReadyFor::Turns),
-            rearms: ready(ReadyFor::Rearm),
-            resumes: ready(ReadyFor::Resume),
+            turns: ready(Offer::Ready(ReadyFor::Turns)),
+            rearms: ready(Offer::Ready(ReadyFor::Rearm)),
+            resumes: ready(Offer::Ready(ReadyFor::Resume)),
+            recovery: ready(Offer::Recovery),
             landings: !self.takeable_landings(machine).is_empty(),
             to_close: self.runs.values().any(to_close),
             next_due: due.min(),
@@ -51,9 +57,38 @@ impl Tables {
             codebase: self.codebase_name(&card),
             turns: self.turns_of(card.id),
             asks: self.asks_where(|ask| ask.run == run.id),
+            brief: self.texts.get(&(run.id, Epoch::NONE)).cloned(),
+            children: (run.kind != RunKind::Worker).then(|| self.children_of(&run)),
+            questions: self.asks_where(|ask| self.is_question_to(ask, &run)),
             card,
         };
         Some((run, brief))
+    }
+
+    fn is_question_to(&self, ask: &Ask, parent: &Run) -> bool {
+        let child = self
+            .runs
+            .get(&ask.run)
+            .is_some_and(|run| run.parent == Some(parent.id));
+        child && ask.state == AskState::Open && ask.to == AskTo::Parent && ask.given == Some(parent.epoch)
+    }
+
+    fn children_of(&self, parent: &Run) -> Vec<ChildBrief> {
+        let mut children: Vec<_> = self
+            .runs
+            .values()
+            .filter(|run| run.parent == Some(parent.id))
+            .collect();
+        children.sort_by_key(|run| (run.started_at, run.id));
+        let text = |run: RunId, epoch: Epoch| self.texts.get(&(run, epoch)).cloned();
+        children
+            .into_iter()
+            .map(|run| ChildBrief {
+                run: run.clone(),
+                brief: text(run.id, Epoch::NONE).unwrap_or_default(),
+                report: text(run.id, run.settled).filter(|_| run.settled != Epoch::NONE),
+            })
+            .collect()
     }
 
     pub(super) fn machine_runs(&self, machine: MachineId) -> Vec<Run> {
@@ -95,12 +130,13 @@ impl Tables {
             asks: self.asks_where(|ask| ask.card == card.id),
             runs,
             landings,
+            waits_for: self.waits_for(card.id),
             card,
         })
     }
 
     pub(super) fn open_asks(&self) -> Vec<(Ask, String)> {
-        let open = self.asks_where(|ask| ask.state == AskState::Open);
+        let open = self.asks_where(|ask| ask.state == AskState::Open && ask.to == AskTo::Person);
         let titled = |ask: Ask| {
             let title = self.cards.get(&ask.card)?.title.clone();
             Some((ask, title))

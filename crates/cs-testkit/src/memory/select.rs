@@ -1,7 +1,10 @@
 //! Which cards a selection locks.
 
-use cs_model::{CardId, CardState, LandingState, MachineId, Time};
-use cs_record::{Aggregate, Card, Facts, Landing, Limits, ReadyFor, Select};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use cs_model::{CardId, CardState, LandingState, MachineId, PauseKind, Time};
+use cs_record::{Aggregate, Card, Earlier, Facts, Landing, Limits, Offer, ReadyFor, Scope, Select};
 
 use super::tables::{Named, Tables};
 
@@ -9,10 +12,12 @@ impl Tables {
     /// Reads what a selection locks.
     pub(super) fn facts(&self, select: &Select, now: Time) -> Facts {
         let limits = match select {
-            Select::Ready { machine, .. } | Select::Landings { machine, .. } => self.limits(*machine),
+            Select::Ready { machine, .. }
+            | Select::Landings { machine, .. }
+            | Select::Start { machine, .. } => self.limits_of(*machine, now),
             Select::Runs(_)
             | Select::Card(_)
-            | Select::Turn(..)
+            | Select::Send { .. }
             | Select::Ask(_)
             | Select::CardLanding(..)
             | Select::Landing(_) => Limits::default(),
@@ -24,15 +29,28 @@ impl Tables {
             .filter_map(|id| self.cards.get(id))
             .map(|card| self.aggregate(card, &named))
             .collect();
-        Facts { now, limits, cards }
+        Facts {
+            now,
+            limits,
+            earlier: self.earlier(select),
+            cards,
+        }
     }
 
-    fn limits(&self, machine: MachineId) -> Limits {
-        let mine = self.checkouts.iter().filter(|(owner, _)| *owner == machine);
-        Limits {
-            paused: self.is_paused(machine),
-            codebases: mine.map(|(_, codebase)| *codebase).collect(),
-        }
+    fn earlier(&self, select: &Select) -> Vec<Earlier> {
+        let Select::Send { card, after, .. } = select else {
+            return Vec::new();
+        };
+        let known: BTreeSet<CardId> = after
+            .iter()
+            .copied()
+            .filter(|id| self.cards.contains_key(id))
+            .collect();
+        let earlier = |after: CardId| Earlier {
+            card: after,
+            waits_for_it: self.reaches(after, *card),
+        };
+        known.into_iter().map(earlier).collect()
     }
 
     fn selected(&self, select: &Select, now: Time) -> Vec<CardId> {
@@ -43,13 +61,18 @@ impl Tables {
                 agents,
                 limit,
             } => {
+                let limits = self.limits_of(*machine, now);
                 let mut ready: Vec<_> = self
-                    .offered(*machine, agents)
-                    .filter(|card| card.ready.what == *what && card.ready.from <= now)
-                    .map(|card| (card.ready.from, card.id))
+                    .offered(*machine, agents, &limits)
+                    .filter(|card| is_offered(card, *what, &limits) && card.ready.from <= now)
+                    .map(|card| (Reverse(card.priority), card.ready.from, card.id))
                     .collect();
                 ready.sort();
-                ready.into_iter().map(|(_, id)| id).take(count(*limit)).collect()
+                ready
+                    .into_iter()
+                    .map(|(_, _, id)| id)
+                    .take(count(*limit))
+                    .collect()
             }
             Select::Landings { machine, limit } => {
                 let mut landings = self.takeable_landings(*machine);
@@ -70,7 +93,8 @@ impl Tables {
                 cards.dedup();
                 cards
             }
-            Select::Card(card) | Select::Turn(card, _) | Select::CardLanding(card, _) => vec![*card],
+            Select::Start { run, .. } => self.runs.get(run).map(|run| run.card).into_iter().collect(),
+            Select::Card(card) | Select::Send { card, .. } | Select::CardLanding(card, _) => vec![*card],
             Select::Ask(ask) => self.asks.get(ask).map(|ask| ask.card).into_iter().collect(),
             Select::Landing(landing) => self
                 .landings
@@ -81,22 +105,18 @@ impl Tables {
         }
     }
 
-    /// The cards that are ready for anything and that a machine may have.
+    /// The cards that are ready for anything, that a machine may have, and that wait for no other.
     pub(super) fn offered<'a>(
         &'a self,
         machine: MachineId,
         agents: &'a [String],
+        limits: &'a Limits,
     ) -> impl Iterator<Item = &'a Card> {
-        let paused = self.is_paused(machine);
         self.cards.values().filter(move |card| {
-            !paused
-                && card.state == CardState::Open
+            card.state == CardState::Open
                 && card.ready.what != ReadyFor::Nothing
-                && card.machine.is_none_or(|holder| holder == machine)
-                && card
-                    .codebase
-                    .is_none_or(|codebase| self.checkouts.contains(&(machine, codebase)))
-                && agents.iter().any(|agent| agent == card.agent.as_str())
+                && limits.let_through(card, machine, agents)
+                && self.waits_for(card.id).is_empty()
         })
     }
 
@@ -117,21 +137,34 @@ impl Tables {
             same.all(|other| other.state != LandingState::Running)
         };
         let proven_gone = |landing: &&Landing| {
-            let owner = self.cards.get(&landing.card).and_then(|card| card.owner);
-            owner
-                .and_then(|owner| self.runs.get(&owner))
-                .is_none_or(|run| run.process.is_none())
+            let mut runs = self.runs.values().filter(|run| run.card == landing.card);
+            runs.all(|run| run.process.is_none())
         };
-        if self.is_paused(machine) {
-            return Vec::new();
-        }
+        let open = |landing: &&Landing| {
+            let scopes = [
+                Scope::Everything,
+                Scope::Machine(machine),
+                Scope::Codebase(landing.codebase),
+            ];
+            let mut pauses = scopes.iter().filter_map(|scope| self.pauses.get(scope));
+            pauses.all(|pause| pause.kind != PauseKind::Pause)
+        };
         self.landings
             .values()
             .filter(accepted)
             .filter(first)
             .filter(free)
             .filter(proven_gone)
+            .filter(open)
             .collect()
+    }
+}
+
+/// Says whether a ready card is among those that a selection asks for.
+pub(super) fn is_offered(card: &Card, what: Offer, limits: &Limits) -> bool {
+    match what {
+        Offer::Ready(what) => card.ready.what == what && !limits.parked.contains(&card.agent),
+        Offer::Recovery => card.recovery,
     }
 }
 
@@ -144,7 +177,8 @@ fn named(select: &Select) -> Named {
     match select {
         Select::Ready { .. } | Select::Landings { .. } | Select::Card(_) => {}
         Select::Runs(runs) => named.runs.clone_from(runs),
-        Select::Turn(_, turn) => named.turn = Some(*turn),
+        Select::Start { run, .. } => named.runs.push(*run),
+        Select::Send { turn, .. } => named.turn = Some(*turn),
         Select::Ask(ask) => named.ask = Some(*ask),
         Select::CardLanding(_, landing) | Select::Landing(landing) => named.landing = Some(*landing),
     }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cs_fence::TokenHash;
-use cs_model::{AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, Person, RunId, TurnSeq};
+use cs_model::{
+    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, TurnSeq,
+};
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, Lock, Locked,
-    Machine, PRESENCE_LIFE, Pause, PauseScope, Peeked, Present, Registered, RowStore, Run, RunBrief, Select,
-    StoreError, Turn, Writes,
+    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LiveLimit,
+    Lock, Locked, Machine, OldOperation, PRESENCE_LIFE, Park, Pause, Peeked, Present, Registered, Route,
+    RowStore, Run, RunBrief, Scope, Select, StoreError, Turn, Writes,
 };
 
 use super::{MemoryStore, MemoryTx};
@@ -28,7 +30,7 @@ impl RowStore for MemoryStore {
         }
         let facts = tables.facts(select, self.clock.now());
         let mut locked: Vec<CardId> = facts.cards.iter().map(|card| card.card.id).collect();
-        if let Select::Turn(card, _) = select {
+        if let Select::Send { card, .. } = select {
             locked.push(*card);
         }
         let tx = MemoryTx {
@@ -62,6 +64,7 @@ impl RowStore for MemoryStore {
                     entry,
                 };
                 after.journal.insert(operation, row);
+                after.journaled_at.insert(operation, self.clock.now());
             }
             (None, _, None) => {}
             _ => {
@@ -80,6 +83,8 @@ impl RowStore for MemoryStore {
 
     async fn reconcile(&self, machine: MachineId, operation: OperationId) -> Result<JournalRow, StoreError> {
         let mut tables = self.tables.lock().await;
+        let now = self.clock.now();
+        tables.journaled_at.entry(operation).or_insert(now);
         let row = tables.journal.entry(operation).or_insert(JournalRow {
             operation,
             machine,
@@ -168,6 +173,11 @@ impl RowStore for MemoryStore {
         tables
             .machines
             .insert(machine.id, (machine, now.plus(PRESENCE_LIFE)));
+        if present.serves_everyone {
+            tables.everyones.insert(present.machine);
+        } else {
+            tables.everyones.remove(&present.machine);
+        }
         tables.checkouts.retain(|(owner, _)| *owner != present.machine);
         for codebase in &present.codebases {
             if tables.codebases.contains_key(codebase) {
@@ -188,9 +198,16 @@ impl RowStore for MemoryStore {
         Ok(())
     }
 
-    async fn pause(&self, scope: PauseScope, reason: Option<&str>, by: &Person) -> Result<Pause, StoreError> {
+    async fn pause(
+        &self,
+        scope: Scope,
+        kind: PauseKind,
+        reason: Option<&str>,
+        by: &Person,
+    ) -> Result<Pause, StoreError> {
         let pause = Pause {
             scope,
+            kind,
             reason: reason.map(ToOwned::to_owned),
             by: by.clone(),
             at: self.clock.now(),
@@ -199,18 +216,59 @@ impl RowStore for MemoryStore {
         Ok(pause)
     }
 
-    async fn unpause(&self, scope: PauseScope) -> Result<bool, StoreError> {
+    async fn unpause(&self, scope: Scope) -> Result<bool, StoreError> {
         Ok(self.tables.lock().await.pauses.remove(&scope).is_some())
     }
 
     async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
         let tables = self.tables.lock().await;
-        let scopes = [PauseScope::Everything, PauseScope::Machine(machine)];
-        Ok(scopes
-            .iter()
-            .filter_map(|scope| tables.pauses.get(scope))
-            .cloned()
-            .collect())
+        let covers = |pause: &&Pause| match pause.scope {
+            Scope::Everything => true,
+            Scope::Machine(covered) => covered == machine,
+            Scope::Codebase(codebase) => tables.checkouts.contains(&(machine, codebase)),
+        };
+        Ok(tables.pauses.values().filter(covers).cloned().collect())
+    }
+
+    async fn limit(&self, scope: Scope, most: Option<u32>, by: &Person) -> Result<(), StoreError> {
+        let mut tables = self.tables.lock().await;
+        match most {
+            None => tables.limits.remove(&scope),
+            Some(most) => tables.limits.insert(
+                scope,
+                LiveLimit {
+                    scope,
+                    most,
+                    by: by.clone(),
+                    at: self.clock.now(),
+                },
+            ),
+        };
+        Ok(())
+    }
+
+    async fn limits(&self) -> Result<Vec<LiveLimit>, StoreError> {
+        Ok(self.tables.lock().await.limits.values().cloned().collect())
+    }
+
+    async fn parks(&self, machine: MachineId) -> Result<Vec<Park>, StoreError> {
+        let tables = self.tables.lock().await;
+        let mine = tables.parks.values().filter(|park| park.route.machine == machine);
+        Ok(mine.cloned().collect())
+    }
+
+    async fn unpark(&self, route: &Route) -> Result<bool, StoreError> {
+        Ok(self.tables.lock().await.parks.remove(route).is_some())
+    }
+
+    async fn forget_operations(&self, limit: u32, dry_run: bool) -> Result<Vec<OldOperation>, StoreError> {
+        let mut tables = self.tables.lock().await;
+        let old = tables.old_operations(self.clock.now(), limit);
+        for row in old.iter().filter(|_| !dry_run) {
+            tables.journal.remove(&row.operation);
+            tables.journaled_at.remove(&row.operation);
+        }
+        Ok(old)
     }
 
     async fn add_codebase(

@@ -1,0 +1,110 @@
+//! `retry`, `close` and `hand-back`: what a person decides about a whole card.
+
+use clap::Args;
+use cs_model::{AgentName, CardId, CardState, InvalidName};
+use cs_record::{HandBack, ReadyFor};
+use serde::Serialize;
+
+use crate::app::{App, Desk};
+use crate::failure::Failure;
+use crate::text;
+use crate::wire::CardWire;
+
+#[derive(Debug, Args)]
+pub(crate) struct CardArgs {
+    /// The card: its id, or the last digits of it.
+    card: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HandBackArgs {
+    /// The card: its id, or the last digits of it.
+    card: String,
+    /// The agent that goes on with it.
+    #[arg(long, value_name = "NAME", required_unless_present = "any_machine")]
+    agent: Option<String>,
+    /// Any machine may go on with it, not only the one that began; only for a card without a codebase.
+    #[arg(long)]
+    any_machine: bool,
+}
+
+/// Carries out `retry`.
+pub(crate) async fn retry(app: &App, args: &CardArgs) -> Result<(), Failure> {
+    let (desk, card) = open(app, &args.card).await?;
+    let person = app.person(&desk.state).await?;
+    let ready = desk.ports.acts.retry_card(card, &person).await?;
+    app.wake(&desk).await;
+    let said = if ready {
+        format!("card {} is tried again", card.short())
+    } else {
+        format!(
+            "card {} has nothing to try again: no message of it waits",
+            card.short()
+        )
+    };
+    tell(app, &desk, card, &said).await
+}
+
+/// Carries out `close`.
+pub(crate) async fn close(app: &App, args: &CardArgs) -> Result<(), Failure> {
+    let (desk, card) = open(app, &args.card).await?;
+    let person = app.person(&desk.state).await?;
+    desk.ports.acts.close_card(card, &person).await?;
+    app.wake(&desk).await;
+    tell(app, &desk, card, &format!("card {} is closed", card.short())).await
+}
+
+/// Carries out `hand-back`.
+pub(crate) async fn hand_back(app: &App, args: &HandBackArgs) -> Result<(), Failure> {
+    let agent: Option<AgentName> = args
+        .agent
+        .as_deref()
+        .map(str::parse)
+        .transpose()
+        .map_err(|error: InvalidName| Failure::Usage(error.to_string()))?;
+    let (desk, card) = open(app, &args.card).await?;
+    if let Some(agent) = &agent
+        && !args.any_machine
+    {
+        app.config()?.choose_agent(Some(agent))?;
+    }
+    let hand_back = HandBack {
+        card,
+        agent,
+        to_any_machine: args.any_machine,
+        person: app.person(&desk.state).await?,
+    };
+    desk.ports.acts.hand_back(&hand_back).await?;
+    app.wake(&desk).await;
+    let who = hand_back.agent.map(|agent| format!(" to agent {agent}"));
+    let place = if args.any_machine { ", on any machine" } else { "" };
+    let said = format!("card {} is given{}{place}", card.short(), who.unwrap_or_default());
+    tell(app, &desk, card, &said).await
+}
+
+async fn open(app: &App, card: &str) -> Result<(Desk, CardId), Failure> {
+    let desk = app.desk().await?;
+    let card = desk.ports.reads.find_card(card).await?;
+    Ok((desk, card))
+}
+
+/// What these commands print with `--json`: the card as it is now.
+#[derive(Debug, Serialize)]
+struct Now {
+    card: CardWire,
+}
+
+async fn tell(app: &App, desk: &Desk, card: CardId, said: &str) -> Result<(), Failure> {
+    let detail = desk.ports.reads.card(card).await?;
+    if app.global.json {
+        let card = CardWire::new(&detail.card, detail.codebase.as_deref());
+        return app.out.json(&Now { card });
+    }
+    app.out.line(said)?;
+    let ready = detail.card.ready;
+    if detail.card.state == CardState::Open && ready.what != ReadyFor::Nothing && ready.from > app.now() {
+        app.out
+            .said(&format!("it starts {}", text::due(app.now(), ready.from)));
+    }
+    Ok(())
+}

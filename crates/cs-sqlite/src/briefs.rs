@@ -1,0 +1,100 @@
+//! What an attempt or a landing is to work on: each one snapshot, without a lock.
+
+use cs_model::{LandingId, RunId, RunKind, TurnSeq};
+use cs_record::{Ask, ChildBrief, Landing, LandingBrief, Run, RunBrief, StoreError};
+use sqlx::{FromRow, SqliteConnection};
+
+use crate::SqliteStore;
+use crate::error::store_error;
+use crate::reads::{codebase_names, name_of, read_asks, read_card, read_run, read_turns, rows};
+use crate::row_asks::AskRow;
+use crate::row_runs::{LandingRow, RunRow};
+
+pub(crate) async fn run_brief(
+    store: &SqliteStore,
+    run: RunId,
+) -> Result<Option<(Run, RunBrief)>, StoreError> {
+    let mut tx = store.snapshot().await?;
+    let Some(run) = read_run(&mut tx, run).await? else {
+        return Ok(None);
+    };
+    let card = read_card(&mut tx, run.card).await?;
+    let card = card.ok_or_else(|| StoreError::Corrupt(format!("run {} has no card", run.id)))?;
+    let names = codebase_names(&mut tx).await?;
+    let turns = read_turns(&mut tx, card.id, TurnSeq::START, u32::MAX).await?;
+    let mut asks = read_asks(&mut tx, card.id).await?;
+    asks.retain(|ask| ask.run == run.id);
+    let brief = RunBrief {
+        codebase: name_of(&names, &card),
+        turns,
+        asks,
+        brief: brief(&mut tx, run.id).await?,
+        children: match run.kind {
+            RunKind::Worker => None,
+            RunKind::Launcher | RunKind::Owner | RunKind::Issue => Some(children(&mut tx, run.id).await?),
+        },
+        questions: questions(&mut tx, &run).await?,
+        card,
+    };
+    Ok(Some((run, brief)))
+}
+
+async fn brief(connection: &mut SqliteConnection, run: RunId) -> Result<Option<String>, StoreError> {
+    sqlx::query_scalar(include_str!("../queries/read_brief.sql"))
+        .bind(run.to_string())
+        .fetch_optional(connection)
+        .await
+        .map_err(|error| store_error("read_brief", error))
+}
+
+#[derive(FromRow)]
+struct ChildRow {
+    #[sqlx(flatten)]
+    run: RunRow,
+    brief: Option<String>,
+    report: Option<String>,
+}
+
+impl TryFrom<ChildRow> for ChildBrief {
+    type Error = StoreError;
+    fn try_from(row: ChildRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            run: row.run.try_into()?,
+            brief: row.brief.unwrap_or_default(),
+            report: row.report,
+        })
+    }
+}
+
+async fn children(connection: &mut SqliteConnection, parent: RunId) -> Result<Vec<ChildBrief>, StoreError> {
+    let sql = include_str!("../queries/list_children.sql");
+    rows::<ChildRow, ChildBrief>(connection, "list_children", sql, &parent.to_string()).await
+}
+
+async fn questions(connection: &mut SqliteConnection, parent: &Run) -> Result<Vec<Ask>, StoreError> {
+    let rows: Vec<AskRow> = sqlx::query_as(include_str!("../queries/list_questions.sql"))
+        .bind(parent.card.to_string())
+        .bind(parent.id.to_string())
+        .bind(i64::from(parent.epoch.get()))
+        .fetch_all(connection)
+        .await
+        .map_err(|error| store_error("list_questions", error))?;
+    rows.into_iter().map(Ask::try_from).collect()
+}
+
+pub(crate) async fn landing_brief(
+    store: &SqliteStore,
+    landing: LandingId,
+) -> Result<Option<LandingBrief>, StoreError> {
+    let mut tx = store.snapshot().await?;
+    let sql = include_str!("../queries/read_landing.sql");
+    let found = rows::<LandingRow, Landing>(&mut tx, "read_landing", sql, &landing.to_string())
+        .await?
+        .pop();
+    let Some(landing) = found else {
+        return Ok(None);
+    };
+    let card = read_card(&mut tx, landing.card).await?;
+    let card = card.ok_or_else(|| StoreError::Corrupt(format!("landing {} has no card", landing.id)))?;
+    Ok(Some(LandingBrief { card, landing }))
+}

@@ -1,0 +1,92 @@
+//! What limits the takes of a machine, as the statements of takes and peeks apply it.
+
+use cs_model::{MachineId, Time};
+use cs_record::{CodebaseLimits, Limits, Serves, StoreError};
+use sqlx::{FromRow, SqliteConnection};
+
+use crate::error::store_error;
+use crate::row_cards::{number, parse, parse_opt};
+
+/// Returns the statement of a file after the text with which all of its kind begin.
+macro_rules! after {
+    ($part:literal, $name:literal) => {
+        concat!(
+            include_str!(concat!("../queries/parts/", $part, ".sql")),
+            include_str!(concat!("../queries/", $name, ".sql"))
+        )
+    };
+}
+pub(crate) use after;
+
+/// The agents of a statement that asks for no cards.
+const NOBODY: &str = "[]";
+
+#[derive(FromRow)]
+struct HereRow {
+    pause: Option<String>,
+    free: Option<i64>,
+    only_person: Option<String>,
+}
+
+#[derive(FromRow)]
+struct ThereRow {
+    codebase_id: String,
+    pause: Option<String>,
+    free: Option<i64>,
+}
+
+/// Reads what limits a machine, in three statements.
+pub(crate) async fn limits(
+    connection: &mut SqliteConnection,
+    machine: MachineId,
+    now: Time,
+) -> Result<Limits, StoreError> {
+    let machine = machine.to_string();
+    let here: HereRow = sqlx::query_as(after!("take", "read_limits_here"))
+        .bind(&machine)
+        .bind(NOBODY)
+        .bind(now.unix_micros())
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(|error| store_error("read_limits_here", error))?;
+    let there: Vec<ThereRow> = sqlx::query_as(after!("take", "read_limits_there"))
+        .bind(&machine)
+        .bind(NOBODY)
+        .bind(now.unix_micros())
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(|error| store_error("read_limits_there", error))?;
+    let parked: Vec<String> = sqlx::query_scalar(after!("take", "read_parked"))
+        .bind(&machine)
+        .bind(NOBODY)
+        .bind(now.unix_micros())
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(|error| store_error("read_parked", error))?;
+    let codebase = |row: ThereRow| {
+        let (table, id) = ("machine_codebases", row.codebase_id.as_str());
+        let limits = CodebaseLimits {
+            pause: parse_opt(table, id, row.pause.as_deref())?,
+            free: free(id, row.free)?,
+        };
+        Ok((parse(table, id, id)?, limits))
+    };
+    let person = parse_opt("machines", &machine, here.only_person.as_deref())?;
+    Ok(Limits {
+        pause: parse_opt("pauses", &machine, here.pause.as_deref())?,
+        free: free(&machine, here.free)?,
+        codebases: there
+            .into_iter()
+            .map(codebase)
+            .collect::<Result<_, StoreError>>()?,
+        parked: parked
+            .iter()
+            .map(|agent| parse("parked_routes", agent, agent))
+            .collect::<Result<_, _>>()?,
+        serves: person.map_or(Serves::Everyone, Serves::Only),
+    })
+}
+
+fn free(id: &str, free: Option<i64>) -> Result<Option<u32>, StoreError> {
+    free.map(|free| number("limits", id, free)).transpose()
+}
