@@ -1,10 +1,11 @@
-//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | bench | docs`.
+//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | bench | torture | docs`.
 
 mod bench;
 mod db;
 mod suites;
 mod tidy;
 mod tool;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -44,6 +45,9 @@ enum Task {
         #[command(subcommand)]
         area: Option<bench::Area>,
     },
+    /// Runs a heavy test in its full length.
+    #[command(subcommand)]
+    Torture(torture::Victim),
     /// Builds the documentation, warnings denied.
     Docs,
 }
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Task::Ci { postgres, .. } => ci(scope(postgres)),
         Task::Db(command) => db::run(&command),
         Task::Bench { area } => bench::run(area.as_ref()),
+        Task::Torture(victim) => torture::run(&victim),
         Task::Tidy => tidy::check_workspace(),
         Task::Docs => docs(),
     };

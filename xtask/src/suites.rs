@@ -97,7 +97,7 @@ pub(crate) enum Scope {
 /// Turns on the tests that need a Postgres. Without them nothing asks for one, and nothing is skipped.
 pub(crate) const POSTGRES_FEATURES: &str = "cs-postgres/postgres-tests,cs-panel/postgres-tests";
 /// Where those tests find the server.
-const POSTGRES_URL: &str = "CS_PANEL_TEST_POSTGRES";
+pub(crate) const POSTGRES_URL: &str = "CS_PANEL_TEST_POSTGRES";
 
 /// Runs every test of the workspace.
 pub(crate) fn test(scope: Scope) -> Result<()> {
@@ -152,7 +152,7 @@ pub(crate) fn test_quick() -> Result<()> {
 }
 
 /// The same for everybody: no git identity or configuration of the developer, temporary files in memory where that exists.
-fn isolated(mut tool: Tool) -> Tool {
+pub(crate) fn isolated(mut tool: Tool) -> Tool {
     for name in [
         "GIT_DIR",
         "GIT_WORK_TREE",
