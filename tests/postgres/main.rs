@@ -2,11 +2,9 @@
 //!
 //! `cargo xtask test --postgres` starts a server and names it in `CS_PANEL_TEST_POSTGRES`.
 
+#[path = "../it/crashes.rs"]
+mod crashes;
 #[path = "../it/desk.rs"]
-#[expect(
-    dead_code,
-    reason = "the desk of all end-to-end tests can do more than these need"
-)]
 mod desk;
 mod machines;
 #[path = "../../crates/cs-postgres/tests/conformance/own_server.rs"]
@@ -16,8 +14,12 @@ mod machines;
 )]
 mod own_server;
 mod passwords;
+#[path = "../it/plans.rs"]
+mod plans;
 mod record;
 mod refusals;
 mod restart;
+#[path = "../it/stops.rs"]
+mod stops;
 #[path = "../it/whole_way.rs"]
 mod whole_way;
