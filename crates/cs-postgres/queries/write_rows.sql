@@ -177,6 +177,9 @@ new_card_dependencies as (
         $172::uuid[], $173::uuid[])
     on conflict do nothing
 ),
+gone_card_dependencies as (
+    delete from card_dependencies d where d.card_id = any ($186::uuid[])
+),
 new_parked_routes as (
     insert into parked_routes (
         machine_id, agent, class, reason, since, until)

@@ -44,6 +44,7 @@ pub(crate) async fn write(
     add_journal(&mut columns, operation, writes)?;
     expected.push(operation.into_iter().count());
     columns.value(wakes_others(writes));
+    columns.value(writes.freed.iter().map(|card| card.as_uuid()).collect::<Vec<_>>());
     let sql = include_str!("../queries/write_rows.sql");
     let changed: Vec<i64> = sqlx::query_scalar_with(sql, columns.finish()?)
         .persistent(sessions.keep_statements())

@@ -133,6 +133,8 @@ pub struct Writes {
     pub texts: Vec<RunText>,
     /// Dependencies that are new.
     pub dependencies: Vec<Dependency>,
+    /// Cards that wait for no other card any more.
+    pub freed: Vec<CardId>,
     /// Routes to park, in the place of a park of the same route.
     pub parks: Vec<Park>,
     /// Routes that are parked no more, if they were.
@@ -162,6 +164,7 @@ impl Writes {
         self.landings.extend(other.landings);
         self.texts.extend(other.texts);
         self.dependencies.extend(other.dependencies);
+        self.freed.extend(other.freed);
         self.parks.extend(other.parks);
         self.unparks.extend(other.unparks);
         if other.journal.is_some() {
@@ -181,7 +184,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) turns: Vec<TurnMark>,
     pub(crate) asks: Vec<Ask>,
     pub(crate) landings: Vec<Landing>,
-    waits_for: Vec<CardId>,
+    pub(crate) waits_for: Vec<CardId>,
     said: Vec<Turn>,
     pub(crate) texts: Vec<RunText>,
     pub(crate) parks: Vec<Park>,
@@ -361,6 +364,9 @@ impl<'a> Draft<'a> {
         writes.texts = std::mem::take(&mut self.texts);
         writes.parks = std::mem::take(&mut self.parks);
         writes.unparks = std::mem::take(&mut self.unparks);
+        if self.waits_for.is_empty() && !before.waits_for.is_empty() {
+            writes.freed.push(self.card.id);
+        }
         let same = before.card == self.card
             && writes.new_runs.is_empty()
             && writes.runs.is_empty()
@@ -370,7 +376,8 @@ impl<'a> Draft<'a> {
             && writes.asks.is_empty()
             && writes.new_landings.is_empty()
             && writes.landings.is_empty()
-            && writes.texts.is_empty();
+            && writes.texts.is_empty()
+            && writes.freed.is_empty();
         if self.before.is_some() && same {
             return writes;
         }

@@ -109,6 +109,9 @@ async fn write_texts_and_dependencies(
     for text in &writes.texts {
         insert_text(connection, text).await?;
     }
+    let freed: Vec<_> = writes.freed.iter().map(ToString::to_string).collect();
+    let sql = include_str!("../queries/delete_dependencies.sql");
+    run_over(connection, "delete_dependencies", sql, &freed).await?;
     let dependencies: Vec<_> = writes.dependencies.iter().map(DependencyRow::from).collect();
     let sql = include_str!("../queries/insert_dependencies.sql");
     run_over(connection, "insert_dependencies", sql, &dependencies).await?;

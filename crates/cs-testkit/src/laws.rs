@@ -119,6 +119,7 @@ macro_rules! record_conformance {
             plans: a_card_waits_for_the_cards_before_it,
             plans: a_cycle_is_refused_when_it_is_made,
             plans: a_card_waits_for_its_time,
+            plans: a_person_frees_a_card_that_waits,
             plans: the_higher_priority_goes_first,
             plans: a_person_tries_a_card_again,
             plans: a_closed_card_is_over,

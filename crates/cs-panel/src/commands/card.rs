@@ -101,6 +101,9 @@ async fn tell(app: &App, desk: &Desk, card: CardId, said: &str) -> Result<(), Fa
         return app.out.json(&Now { card });
     }
     app.out.line(said)?;
+    if let Some(after) = detail.waits_for.first() {
+        app.out.said(&format!("it waits for card {}", after.short()));
+    }
     let ready = detail.card.ready;
     if detail.card.state == CardState::Open && ready.what != ReadyFor::Nothing && ready.from > app.now() {
         app.out

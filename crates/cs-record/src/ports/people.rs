@@ -165,7 +165,8 @@ pub trait PeopleActs: fmt::Debug + std::marker::Send + Sync {
     async fn stop_card(&self, card: CardId, person: &Person) -> Result<bool, RecordError>;
 
     /// Tries a card again: one that failed or was stopped opens with new counts of tries and starts; one that waits for a
-    /// retry or a parked route goes on now, on the parked route too, once. Says whether there is anything to do now.
+    /// retry, its time, other cards or a parked route goes on now, on the parked route too, once. Says whether there is anything
+    /// to do now.
     ///
     /// # Errors
     /// Refused for a landed or closed card; not found for an unknown one.

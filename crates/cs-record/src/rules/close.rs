@@ -9,13 +9,17 @@ use crate::{Aggregate, HandBack, Refusal, Writes};
 /// Closes a card for good. Closing twice changes nothing.
 ///
 /// # Errors
-/// Refused while an agent works on it or will go on by itself, and while a landing is under way.
+/// Refused while an agent works on it, is not proven gone or will go on by itself, and while a landing is under way.
 pub fn close_card(aggregate: &Aggregate, now: Time) -> Result<Writes, Refusal> {
     if aggregate.card.state == CardState::Closed {
         return Ok(Writes::default());
     }
     if aggregate.card.state == CardState::Open {
         check_nothing_moves(aggregate)?;
+    }
+    if aggregate.runs.iter().any(|run| run.process.is_some()) {
+        let card = aggregate.card.id.short();
+        return Err(Refusal::AgentAtWork { card });
     }
     let mut draft = Draft::of(aggregate, now);
     for ask in &mut draft.asks {

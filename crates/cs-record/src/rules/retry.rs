@@ -5,8 +5,8 @@ use cs_model::{CardState, RunState, Time, TurnState};
 use crate::aggregate::Draft;
 use crate::{Aggregate, ReadyFor, Refusal, Writes};
 
-/// Opens a failed or stopped card with new counts; makes what waits for its time or its route ready now, on a parked route too,
-/// once. Says whether the card is ready for anything then.
+/// Opens a failed or stopped card with new counts; makes what waits for its time, for other cards or for its route ready now, on a
+/// parked route too, once. Says whether the card is ready for anything then.
 ///
 /// # Errors
 /// Refused for a landed or closed card.
@@ -29,6 +29,7 @@ pub fn retry_card(aggregate: &Aggregate, now: Time) -> Result<(Writes, bool), Re
     }
     draft.card.not_before = draft.card.not_before.filter(|from| *from <= now);
     draft.card.recovery = true;
+    draft.waits_for.clear();
     let writes = draft.finish();
     let ready = writes
         .cards

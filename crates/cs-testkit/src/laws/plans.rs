@@ -119,6 +119,27 @@ pub async fn a_card_waits_for_its_time(world: &World) {
     );
 }
 
+/// A card that waits for one that will never be done starts when a person wants it now, and waits for nothing any more.
+pub async fn a_person_frees_a_card_that_waits(world: &World) {
+    let first = world.running().await;
+    let card = waits(world, world.new_card(), &[first.claimed.card])
+        .await
+        .expect("it is there")
+        .card;
+    let _ = world.give_up(&first.attempt, FailureClass::InvalidRequest).await;
+    assert!(
+        world.take(Task::Turns).await.is_none(),
+        "a failed card is not done"
+    );
+    let free = world.people.retry_card(card, &world.person).await;
+    assert!(free.expect("it is open"));
+    assert!(world.detail(card).await.waits_for.is_empty());
+    let taken = world.take(Task::Turns).await;
+    assert_eq!(taken.map(|taken| taken.claimed.card), Some(card));
+    let round = waits(world, SendTo::Card(first.claimed.card), &[card]).await;
+    round.expect("they do not wait for each other any more");
+}
+
 /// The card with the higher priority goes first, then the one that was ready first.
 pub async fn the_higher_priority_goes_first(world: &World) {
     let mut cards = Vec::new();

@@ -30,6 +30,8 @@ impl Tables {
         for text in &writes.texts {
             insert_text(&mut self.texts, text)?;
         }
+        self.dependencies
+            .retain(|dependency| !writes.freed.contains(&dependency.card));
         self.dependencies.extend(writes.dependencies.iter().copied());
         for park in &writes.parks {
             self.parks.insert(park.route.clone(), park.clone());
