@@ -99,7 +99,7 @@ async fn check_journal(board: &Board, machine: MachineId, said: Said) -> Result<
 
 /// Every card has the turn of the person, settled, and one answer, by the one attempt that it ever had.
 async fn check_cards(board: &Board, expected: usize) -> Result<()> {
-    let cards = board.reads.cards(CardFilter::All).await?;
+    let cards = board.reads.cards(CardFilter::All).await?.all()?;
     ensure!(cards.len() == expected, "{} cards are there", cards.len());
     for summary in cards {
         let card = summary.card.id;

@@ -11,6 +11,7 @@ pub(crate) mod diff;
 pub(crate) mod gc;
 pub(crate) mod land;
 pub(crate) mod limit;
+mod listed;
 pub(crate) mod migrate;
 pub(crate) mod pause;
 pub(crate) mod run;

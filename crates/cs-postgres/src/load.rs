@@ -1,14 +1,11 @@
 //! Reads what the server sends as JSON: whole aggregates in one text.
 
-use std::collections::BTreeMap;
-
 use cs_model::CardId;
-use cs_record::{Aggregate, Ask, Card, Landing, Run, StoreError, TurnMark};
+use cs_record::{Aggregate, Ask, Card, Gather, Landing, Listed, Run, StoreError, TurnMark};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use crate::error::undecodable;
 use crate::row_cards::{AskRow, CardRow, MarkRow};
 use crate::row_runs::{LandingRow, RunRow};
 
@@ -43,62 +40,33 @@ struct WaitRow {
 }
 
 impl Loaded {
-    /// Puts together what belongs to each card; the order of the cards is kept.
-    pub(crate) fn into_aggregates(self) -> Result<Vec<Aggregate>, StoreError> {
-        let mut found = Found::new(self.cards)?;
+    /// Puts together what belongs to each card; the order of the cards is kept. One of which a row does not decode is told, and
+    /// stops none of the others.
+    pub(crate) fn into_aggregates(self) -> Result<Listed<Aggregate>, StoreError> {
+        let card = |row: CardRow| (row.id, Card::try_from(row));
+        let mut found = Gather::new(self.cards.into_iter().map(card));
         for row in self.runs {
-            let run = Run::try_from(row)?;
-            found.card(run.card)?.runs.push(run);
+            let card = row.card_id;
+            found.add(&card, Run::try_from(row), |it, run| it.runs.push(run))?;
         }
         for row in self.turns {
-            let card = CardId::from_uuid(row.card_id);
-            let mark = TurnMark::try_from(row)?;
-            found.card(card)?.turns.push(mark);
+            let card = row.card_id;
+            found.add(&card, TurnMark::try_from(row), |it, mark| it.turns.push(mark))?;
         }
         for row in self.asks {
-            let ask = Ask::try_from(row)?;
-            found.card(ask.card)?.asks.push(ask);
+            let card = row.card_id;
+            found.add(&card, Ask::try_from(row), |it, ask| it.asks.push(ask))?;
         }
         for row in self.landings {
-            let landing = Landing::try_from(row)?;
-            found.card(landing.card)?.landings.push(landing);
+            let card = row.card_id;
+            found.add(&card, Landing::try_from(row), |it, landing| {
+                it.landings.push(landing)
+            })?;
         }
         for row in self.waits_for {
             let after = CardId::from_uuid(row.after_id);
-            found.card(CardId::from_uuid(row.card_id))?.waits_for.push(after);
+            found.add(&row.card_id, Ok(after), |it, after| it.waits_for.push(after))?;
         }
-        Ok(found.aggregates)
-    }
-}
-
-/// Cards in the order in which they were selected, and where each one is.
-struct Found {
-    aggregates: Vec<Aggregate>,
-    places: BTreeMap<CardId, usize>,
-}
-
-impl Found {
-    fn new(rows: Vec<CardRow>) -> Result<Self, StoreError> {
-        let (mut aggregates, mut places) = (Vec::with_capacity(rows.len()), BTreeMap::new());
-        for row in rows {
-            let card = Card::try_from(row)?;
-            places.insert(card.id, aggregates.len());
-            aggregates.push(Aggregate {
-                card,
-                runs: Vec::new(),
-                turns: Vec::new(),
-                asks: Vec::new(),
-                landings: Vec::new(),
-                waits_for: Vec::new(),
-            });
-        }
-        Ok(Self { aggregates, places })
-    }
-
-    fn card(&mut self, id: CardId) -> Result<&mut Aggregate, StoreError> {
-        let place = self.places.get(&id).copied();
-        place
-            .and_then(|place| self.aggregates.get_mut(place))
-            .ok_or_else(|| undecodable("cards", id, "a child of a card that was not asked for"))
+        Ok(found.finish())
     }
 }

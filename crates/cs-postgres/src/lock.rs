@@ -1,7 +1,7 @@
 //! Begins transactions. One function of the schema inserts the journal row, locks, and loads in later statements than it locked.
 
 use cs_model::{CardId, MachineId, OperationId, Time};
-use cs_record::{Earlier, Facts, JournalRow, Offer, Select, StoreError};
+use cs_record::{Earlier, Facts, JournalRow, Offer, Select, StoreError, Unreadable};
 use serde::Deserialize;
 use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
@@ -17,7 +17,8 @@ use crate::settings::Sessions;
 /// What was found: a stored journal row, or what was read under the locks.
 pub(crate) enum Read {
     Journaled(JournalRow),
-    Locked(Facts),
+    /// The facts with the cards that decode, and what is said of the others.
+    Locked(Facts, Vec<Unreadable>),
 }
 
 #[derive(FromRow)]
@@ -74,13 +75,14 @@ pub(crate) async fn read(
         .earlier
         .map(|json| from_json("card_dependencies", &json))
         .transpose()?;
-    let loaded: Loaded = from_json("lock", &loaded)?;
-    Ok(Read::Locked(Facts {
+    let loaded = from_json::<Loaded>("lock", &loaded)?.into_aggregates()?;
+    let facts = Facts {
         now: Time::from_unix_micros(now),
         limits: limits.transpose()?.unwrap_or_default(),
         earlier: earlier.into_iter().flatten().map(Earlier::from).collect(),
-        cards: loaded.into_aggregates()?,
-    }))
+        cards: loaded.rows,
+    };
+    Ok(Read::Locked(facts, loaded.unreadable))
 }
 
 fn ask(operation: Option<(MachineId, OperationId)>, select: &Select, now: Option<i64>) -> Asked {

@@ -233,6 +233,7 @@ pub(crate) async fn open(settings: &Settings) -> Result<PostgresStore, OpenError
         begin: settings.begin(),
         sessions: settings.sessions,
         clock: settings.clock.clone(),
+        left_out: std::sync::Arc::default(),
     })
 }
 

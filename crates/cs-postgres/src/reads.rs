@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cs_model::{AskId, CardId, CodebaseId, LandingId, MachineId, RunId, Time, TurnSeq};
 use cs_record::{
     Aggregate, Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Codebase, Landing, LandingBrief,
-    Peeked, Run, RunBrief, StoreError, Turn,
+    Listed, Peeked, Run, RunBrief, StoreError, Turn,
 };
 use serde::Deserialize;
 use uuid::Uuid;
@@ -33,9 +33,14 @@ pub(crate) async fn peek(
     agents: &[String],
 ) -> Result<Peeked, StoreError> {
     let now = store.test_now();
+    let left_out = still_left_out(store).await?;
     let row: PeekRow = store
         .read_one(sql!("peek_work"), |query| {
-            query.bind(machine.as_uuid()).bind(agents.to_vec()).bind(now)
+            query
+                .bind(machine.as_uuid())
+                .bind(agents.to_vec())
+                .bind(now)
+                .bind(left_out.clone())
         })
         .await?;
     Ok(Peeked {
@@ -47,6 +52,20 @@ pub(crate) async fn peek(
         to_close: row.to_close,
         next_due: row.next_due.map(Time::from_unix_micros),
     })
+}
+
+/// Looks whether the cards that takes leave out were mended. It asks nothing while there are none.
+async fn still_left_out(store: &PostgresStore) -> Result<Vec<Uuid>, StoreError> {
+    let uuids = |ids: &[String]| ids.iter().filter_map(|id| id.parse().ok()).collect::<Vec<Uuid>>();
+    let ids = store.left_out.ids();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let loaded: Loaded = store
+        .read_one(sql!("load_cards"), |query| query.bind(uuids(&ids)))
+        .await?;
+    let found = loaded.into_aggregates()?;
+    Ok(uuids(&store.left_out.still(ids, &found.unreadable)))
 }
 
 pub(crate) async fn run(store: &PostgresStore, run: RunId) -> Result<Option<Run>, StoreError> {
@@ -131,11 +150,19 @@ pub(crate) async fn landing_brief(
     .transpose()
 }
 
-pub(crate) async fn machine_runs(store: &PostgresStore, machine: MachineId) -> Result<Vec<Run>, StoreError> {
+pub(crate) async fn machine_runs(
+    store: &PostgresStore,
+    machine: MachineId,
+) -> Result<Listed<Run>, StoreError> {
     let rows: Vec<RunRow> = store
         .read_one(sql!("list_machine_runs"), |query| query.bind(machine.as_uuid()))
         .await?;
-    domain(rows)
+    let mut listed = Listed::of(Vec::with_capacity(rows.len()));
+    for row in rows {
+        let card = row.card_id;
+        listed.push(&card, Run::try_from(row));
+    }
+    Ok(listed)
 }
 
 pub(crate) async fn cards_ending(store: &PostgresStore, digits: &str) -> Result<Vec<CardId>, StoreError> {
@@ -158,7 +185,10 @@ struct CardsRow {
     codebases: Vec<CodebaseRow>,
 }
 
-pub(crate) async fn cards(store: &PostgresStore, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError> {
+pub(crate) async fn cards(
+    store: &PostgresStore,
+    filter: CardFilter,
+) -> Result<Listed<CardSummary>, StoreError> {
     let all = match filter {
         CardFilter::Current => false,
         CardFilter::All => true,
@@ -172,7 +202,11 @@ pub(crate) async fn cards(store: &PostgresStore, filter: CardFilter) -> Result<V
         let codebase = aggregate.card.codebase.and_then(|id| names.get(&id).cloned());
         CardSummary::of(aggregate, codebase)
     };
-    Ok(row.rows.into_aggregates()?.into_iter().map(summary).collect())
+    let found = row.rows.into_aggregates()?;
+    Ok(Listed {
+        rows: found.rows.into_iter().map(summary).collect(),
+        unreadable: found.unreadable,
+    })
 }
 
 #[derive(Deserialize)]
@@ -225,11 +259,15 @@ struct OpenAskRow {
     title: String,
 }
 
-pub(crate) async fn open_asks(store: &PostgresStore) -> Result<Vec<(Ask, String)>, StoreError> {
+pub(crate) async fn open_asks(store: &PostgresStore) -> Result<Listed<(Ask, String)>, StoreError> {
     let rows: Vec<OpenAskRow> = store.read_one(sql!("list_open_asks"), |query| query).await?;
-    rows.into_iter()
-        .map(|row| Ok((Ask::try_from(row.ask)?, free("cards", "of an ask", row.title)?)))
-        .collect()
+    let mut listed = Listed::of(Vec::with_capacity(rows.len()));
+    for OpenAskRow { ask, title } in rows {
+        let card = ask.card_id;
+        let titled = free("cards", card, title).and_then(|title| Ok((Ask::try_from(ask)?, title)));
+        listed.push(&card, titled);
+    }
+    Ok(listed)
 }
 
 #[derive(Deserialize)]

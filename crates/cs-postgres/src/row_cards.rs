@@ -40,18 +40,20 @@ pub(crate) fn free_opt(
 pub(crate) fn number<T: TryFrom<i64, Error: Display>>(
     table: &'static str,
     id: impl Display,
+    column: &'static str,
     number: i64,
 ) -> Result<T, StoreError> {
-    T::try_from(number).map_err(|error| undecodable(table, id, error))
+    T::try_from(number).map_err(|error| undecodable(table, id, format_args!("{column} is {number}: {error}")))
 }
 
 /// Reads a stored epoch that may be missing.
 pub(crate) fn epoch_opt(
     table: &'static str,
     id: impl Display,
+    column: &'static str,
     epoch: Option<i64>,
 ) -> Result<Option<Epoch>, StoreError> {
-    let epoch = epoch.map(|epoch| number(table, id, epoch)).transpose()?;
+    let epoch = epoch.map(|epoch| number(table, id, column, epoch)).transpose()?;
     Ok(epoch.map(Epoch::new))
 }
 
@@ -149,20 +151,20 @@ impl TryFrom<CardRow> for Card {
             not_before: row.not_before.map(Time::from_unix_micros),
             recovery: row.recovery,
             done: row.done,
-            last_seq: cs_model::TurnSeq::new(number(TABLE, id, row.last_seq)?),
+            last_seq: cs_model::TurnSeq::new(number(TABLE, id, "last_seq", row.last_seq)?),
             ready: Readiness {
                 what,
                 from: Time::from_unix_micros(row.ready_from),
             },
             usage: Usage {
-                turns: number(TABLE, id, row.usage_turns)?,
-                input_tokens: number(TABLE, id, row.usage_input_tokens)?,
-                output_tokens: number(TABLE, id, row.usage_output_tokens)?,
-                cost_microusd: number(TABLE, id, row.usage_cost_microusd)?,
+                turns: number(TABLE, id, "usage_turns", row.usage_turns)?,
+                input_tokens: number(TABLE, id, "usage_input_tokens", row.usage_input_tokens)?,
+                output_tokens: number(TABLE, id, "usage_output_tokens", row.usage_output_tokens)?,
+                cost_microusd: number(TABLE, id, "usage_cost_microusd", row.usage_cost_microusd)?,
             },
             created_at: Time::from_unix_micros(row.created_at),
             updated_at: Time::from_unix_micros(row.updated_at),
-            version: number(TABLE, id, row.version)?,
+            version: number(TABLE, id, "version", row.version)?,
             title: free(TABLE, id, row.title)?,
             base: free_opt(TABLE, id, row.base)?,
             reason: free_opt(TABLE, id, row.reason)?,
@@ -199,7 +201,7 @@ impl TryFrom<MarkRow> for TurnMark {
         let (table, id) = ("turns", row.id);
         Ok(Self {
             id: TurnId::from_uuid(id),
-            seq: cs_model::TurnSeq::new(number(table, id, row.seq)?),
+            seq: cs_model::TurnSeq::new(number(table, id, "seq", row.seq)?),
             state: parse(table, id, &row.state)?,
             run: row.run_id.map(RunId::from_uuid),
             said_at: Time::from_unix_micros(row.said_at),
@@ -244,7 +246,7 @@ impl TryFrom<TurnRow> for Turn {
         Ok(Self {
             id: TurnId::from_uuid(id),
             card: CardId::from_uuid(row.card_id),
-            seq: cs_model::TurnSeq::new(number(table, id, row.seq)?),
+            seq: cs_model::TurnSeq::new(number(table, id, "seq", row.seq)?),
             author: author(table, id, &row.author_kind, row.author.as_deref())?,
             state: parse(table, id, &row.state)?,
             run: row.run_id.map(RunId::from_uuid),
@@ -340,7 +342,7 @@ impl TryFrom<AskRow> for Ask {
             asked_at: Time::from_unix_micros(row.asked_at),
             answered_at: row.answered_at.map(Time::from_unix_micros),
             delivered: row.delivered,
-            given: epoch_opt(table, id, row.given)?,
+            given: epoch_opt(table, id, "given", row.given)?,
             turn: row.turn_id.map(TurnId::from_uuid),
             question: free(table, id, row.question)?,
             answer: free_opt(table, id, row.answer)?,

@@ -33,7 +33,7 @@ fn pause_kind(id: impl std::fmt::Display, kind: Option<&str>) -> Result<Option<P
 }
 
 fn count(id: impl std::fmt::Display, count: Option<i64>) -> Result<Option<u32>, StoreError> {
-    count.map(|count| number("limits", id, count)).transpose()
+    count.map(|count| number("limits", id, "free", count)).transpose()
 }
 
 impl TryFrom<RoomRow> for Limits {
@@ -151,7 +151,7 @@ impl TryFrom<LimitRow> for LiveLimit {
         };
         Ok(Self {
             scope,
-            most: number(table, id, row.most)?,
+            most: number(table, id, "most", row.most)?,
             by: parse(table, id, &row.person)?,
             at: Time::from_unix_micros(row.at),
         })

@@ -9,9 +9,9 @@ use cs_model::{
     AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, TurnSeq,
 };
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LiveLimit,
-    Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route, RowStore, Run, RunBrief,
-    Scope, Select, StoreError, Turn, Writes,
+    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LeftOut,
+    Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route, RowStore,
+    Run, RunBrief, Scope, Select, Sift, StoreError, Turn, Writes,
 };
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgArguments;
@@ -52,6 +52,8 @@ pub struct PostgresStore {
     pub(crate) sessions: Sessions,
     pub(crate) begin: SqlStr,
     pub(crate) clock: Option<Arc<dyn Clock>>,
+    /// What the takes of this process leave out.
+    pub(crate) left_out: Arc<LeftOut>,
 }
 
 impl fmt::Debug for PostgresStore {
@@ -150,16 +152,26 @@ impl RowStore for PostgresStore {
         operation: Option<(MachineId, OperationId)>,
         select: &Select,
     ) -> Result<Lock<PostgresTx>, StoreError> {
-        let mut tx = self.begin().await?;
-        match lock::read(&mut tx, operation, select, self.test_now(), self.sessions).await? {
-            lock::Read::Journaled(row) => {
-                self.end(tx).await?;
-                Ok(Lock::Journaled(row))
-            }
-            lock::Read::Locked(facts) => {
-                let operation = operation.map(|(_, operation)| operation);
-                let tx = PostgresTx { tx, operation };
-                Ok(Lock::Held(Locked { tx, facts }))
+        let mut sift = Sift::new(&self.left_out, select);
+        loop {
+            let mut tx = self.begin().await?;
+            let asked = sift.select();
+            match lock::read(&mut tx, operation, &asked, self.test_now(), self.sessions).await? {
+                lock::Read::Journaled(row) => {
+                    self.end(tx).await?;
+                    return Ok(Lock::Journaled(row));
+                }
+                lock::Read::Locked(mut facts, unreadable) => {
+                    let rows = std::mem::take(&mut facts.cards);
+                    let Some(cards) = sift.sift(Listed { rows, unreadable })? else {
+                        self.end(tx).await?;
+                        continue;
+                    };
+                    facts.cards = cards;
+                    let operation = operation.map(|(_, operation)| operation);
+                    let tx = PostgresTx { tx, operation };
+                    return Ok(Lock::Held(Locked { tx, facts }));
+                }
             }
         }
     }
@@ -219,7 +231,7 @@ impl RowStore for PostgresStore {
         reads::landing_brief(self, landing).await
     }
 
-    async fn machine_runs(&self, machine: MachineId) -> Result<Vec<Run>, StoreError> {
+    async fn machine_runs(&self, machine: MachineId) -> Result<Listed<Run>, StoreError> {
         reads::machine_runs(self, machine).await
     }
 
@@ -231,7 +243,7 @@ impl RowStore for PostgresStore {
         reads::asks_ending(self, digits).await
     }
 
-    async fn cards(&self, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError> {
+    async fn cards(&self, filter: CardFilter) -> Result<Listed<CardSummary>, StoreError> {
         reads::cards(self, filter).await
     }
 
@@ -243,7 +255,7 @@ impl RowStore for PostgresStore {
         reads::turns(self, card, after, limit).await
     }
 
-    async fn open_asks(&self) -> Result<Vec<(Ask, String)>, StoreError> {
+    async fn open_asks(&self) -> Result<Listed<(Ask, String)>, StoreError> {
         reads::open_asks(self).await
     }
 

@@ -16,6 +16,7 @@ mod record;
 mod rows;
 pub mod rules;
 mod store;
+mod unreadable;
 
 pub use aggregate::{Aggregate, Change, TurnMark, Writes};
 pub use error::{ErrorClass, RecordError, Refusal};
@@ -34,3 +35,4 @@ pub use store::{
     Earlier, Facts, JOURNAL_LIFE, Lock, Locked, Offer, PRESENCE_LIFE, Registered, RowStore, Select,
     StoreError,
 };
+pub use unreadable::{Gather, LeftOut, Listed, Sift, Unreadable};

@@ -11,7 +11,7 @@ use cs_model::{
 
 use crate::journal::JournalRow;
 use crate::{
-    Aggregate, Ask, CardDetail, CardFilter, CardSummary, Codebase, LandingBrief, Limits, LiveLimit,
+    Aggregate, Ask, CardDetail, CardFilter, CardSummary, Codebase, LandingBrief, Limits, Listed, LiveLimit,
     OldOperation, Park, Pause, Peeked, Present, ReadyFor, Route, Run, RunBrief, Scope, Turn, Writes,
 };
 
@@ -76,6 +76,18 @@ pub enum Select {
     CardLanding(CardId, LandingId),
     /// The card of this landing.
     Landing(LandingId),
+}
+
+impl Select {
+    /// Returns a take of ready cards or landings with another limit; any other selection as it is.
+    #[must_use]
+    pub(crate) fn with_limit(&self, limit: u32) -> Self {
+        let mut select = self.clone();
+        if let Self::Ready { limit: most, .. } | Self::Landings { limit: most, .. } = &mut select {
+            *most = limit;
+        }
+        select
+    }
 }
 
 /// A card that a command wants done before its own one, as it was under the lock.
@@ -154,8 +166,12 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
     /// Begins a transaction: inserts the journal row when there is an operation (a conflict returns the stored row and opens
     /// nothing), locks the limits, then the cards, and only then loads what belongs to them.
     ///
+    /// A take of ready cards or landings leaves out those of which a row does not decode, says each once as an error in the log,
+    /// and finds the others also behind any number of them. [`Sift`](crate::Sift) is how.
+    ///
     /// # Errors
-    /// [`StoreError`]; no transaction is open then.
+    /// [`StoreError`], [`Corrupt`](StoreError::Corrupt) when a row of a card that the selection names does not decode; no
+    /// transaction is open then.
     async fn lock(
         &self,
         operation: Option<(MachineId, OperationId)>,
@@ -180,7 +196,7 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
     /// [`StoreError`] when the store cannot answer.
     async fn reconcile(&self, machine: MachineId, operation: OperationId) -> Result<JournalRow, StoreError>;
 
-    /// Says in one statement what a machine could take.
+    /// Says in one statement what a machine could take, but for the cards that its takes were seen to leave out.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
@@ -204,11 +220,12 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
     /// [`StoreError`] when the store cannot answer.
     async fn landing_brief(&self, landing: LandingId) -> Result<Option<LandingBrief>, StoreError>;
 
-    /// Lists the runs of a machine that are running or have a process on the record, by id.
+    /// Lists the runs of a machine that are running or have a process on the record, by id, and those of them that do not
+    /// decode.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
-    async fn machine_runs(&self, machine: MachineId) -> Result<Vec<Run>, StoreError>;
+    async fn machine_runs(&self, machine: MachineId) -> Result<Listed<Run>, StoreError>;
 
     /// Lists the cards whose id ends with these hexadecimal digits (lower case, no hyphens), by id, at most 10.
     ///
@@ -222,11 +239,11 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
     /// [`StoreError`] when the store cannot answer.
     async fn asks_ending(&self, digits: &str) -> Result<Vec<AskId>, StoreError>;
 
-    /// Lists cards, the one that changed last first.
+    /// Lists cards, the one that changed last first, and those of which a row does not decode.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
-    async fn cards(&self, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError>;
+    async fn cards(&self, filter: CardFilter) -> Result<Listed<CardSummary>, StoreError>;
 
     /// Reads a card with its runs, asks and landings.
     ///
@@ -240,11 +257,11 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
     /// [`StoreError`] when the store cannot answer.
     async fn turns(&self, card: CardId, after: TurnSeq, limit: u32) -> Result<Option<Vec<Turn>>, StoreError>;
 
-    /// Lists open asks, oldest first, each with the title of its card.
+    /// Lists open asks, oldest first, each with the title of its card, and the cards of those that do not decode.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
-    async fn open_asks(&self) -> Result<Vec<(Ask, String)>, StoreError>;
+    async fn open_asks(&self) -> Result<Listed<(Ask, String)>, StoreError>;
 
     /// Writes a machine's presence, unless another daemon that was seen within [`PRESENCE_LIFE`] holds the machine.
     ///

@@ -1,13 +1,11 @@
 //! Loads whole aggregates: five statements for any number of cards.
 
-use std::collections::BTreeMap;
-
 use cs_model::CardId;
-use cs_record::{Aggregate, Ask, Card, Landing, Run, StoreError, TurnMark};
+use cs_record::{Aggregate, Ask, Card, Gather, Landing, Listed, Run, StoreError, TurnMark};
 use serde::Serialize;
 use sqlx::SqliteConnection;
 
-use crate::error::{store_error, undecodable};
+use crate::error::store_error;
 use crate::row_asks::AskRow;
 use crate::row_cards::{CardRow, MarkRow, parse};
 use crate::row_runs::{LandingRow, RunRow};
@@ -18,17 +16,20 @@ pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, StoreErro
         .map_err(|error| StoreError::Corrupt(format!("rows cannot be written as JSON: {error}")))
 }
 
-/// Loads what belongs to the cards, and the rows with the named ids whatever their state. The order of the cards is kept.
+/// Loads what belongs to the cards, and the rows with the named ids whatever their state. The order of the cards is kept; one of
+/// which a row does not decode is told, and stops none of the others.
 pub(crate) async fn aggregates(
     connection: &mut SqliteConnection,
     cards: Vec<CardRow>,
     named: &[String],
-) -> Result<Vec<Aggregate>, StoreError> {
-    let mut found = Found::new(cards)?;
-    if found.order.is_empty() {
-        return Ok(Vec::new());
+) -> Result<Listed<Aggregate>, StoreError> {
+    let ids: Vec<String> = cards.iter().map(|row| row.id.clone()).collect();
+    let cards = cards.into_iter().map(Card::try_from);
+    let mut found = Gather::new(ids.iter().cloned().zip(cards));
+    if ids.is_empty() {
+        return Ok(found.finish());
     }
-    let ids = json(&found.order)?;
+    let ids = json(&ids)?;
     let named = json(named)?;
     let runs: Vec<RunRow> = sqlx::query_as(include_str!("../queries/load_runs.sql"))
         .bind(&ids)
@@ -54,27 +55,30 @@ pub(crate) async fn aggregates(
         .fetch_all(&mut *connection)
         .await
         .map_err(|error| store_error("load_landings", error))?;
-    for (card, after) in dependencies(&mut *connection, &ids).await? {
-        found.card(card)?.waits_for.push(after);
+    let table = "card_dependencies";
+    for (card, after) in dependency_rows(&mut *connection, &ids).await? {
+        let after = parse(table, &card, &after);
+        found.add(&card, after, |it, after| it.waits_for.push(after))?;
     }
     for row in runs {
-        let run = Run::try_from(row)?;
-        found.card(run.card)?.runs.push(run);
+        let card = row.card_id.clone();
+        found.add(&card, Run::try_from(row), |it, run| it.runs.push(run))?;
     }
     for row in turns {
-        let card = parse("turns", &row.card_id, &row.card_id)?;
-        let mark = TurnMark::try_from(row)?;
-        found.card(card)?.turns.push(mark);
+        let card = row.card_id.clone();
+        found.add(&card, TurnMark::try_from(row), |it, mark| it.turns.push(mark))?;
     }
     for row in asks {
-        let ask = Ask::try_from(row)?;
-        found.card(ask.card)?.asks.push(ask);
+        let card = row.card_id.clone();
+        found.add(&card, Ask::try_from(row), |it, ask| it.asks.push(ask))?;
     }
     for row in landings {
-        let landing = Landing::try_from(row)?;
-        found.card(landing.card)?.landings.push(landing);
+        let card = row.card_id.clone();
+        found.add(&card, Landing::try_from(row), |it, landing| {
+            it.landings.push(landing)
+        })?;
     }
-    Ok(found.into_order())
+    Ok(found.finish())
 }
 
 /// Reads which of the cards in a JSON array wait for which that are not done, by id.
@@ -83,52 +87,19 @@ pub(crate) async fn dependencies(
     ids: &str,
 ) -> Result<Vec<(CardId, CardId)>, StoreError> {
     let table = "card_dependencies";
-    let rows: Vec<(String, String)> = sqlx::query_as(include_str!("../queries/load_dependencies.sql"))
-        .bind(ids)
-        .fetch_all(connection)
-        .await
-        .map_err(|error| store_error("load_dependencies", error))?;
+    let rows = dependency_rows(connection, ids).await?;
     let pair =
         |(card, after): (String, String)| Ok((parse(table, &card, &card)?, parse(table, &after, &after)?));
     rows.into_iter().map(pair).collect()
 }
 
-/// Cards by id, and the order in which they were selected.
-struct Found {
-    order: Vec<CardId>,
-    cards: BTreeMap<CardId, Aggregate>,
-}
-
-impl Found {
-    fn new(rows: Vec<CardRow>) -> Result<Self, StoreError> {
-        let (mut order, mut cards) = (Vec::with_capacity(rows.len()), BTreeMap::new());
-        for row in rows {
-            let card = Card::try_from(row)?;
-            order.push(card.id);
-            let aggregate = Aggregate {
-                card,
-                runs: Vec::new(),
-                turns: Vec::new(),
-                asks: Vec::new(),
-                landings: Vec::new(),
-                waits_for: Vec::new(),
-            };
-            cards.insert(aggregate.card.id, aggregate);
-        }
-        Ok(Self { order, cards })
-    }
-
-    fn card(&mut self, id: CardId) -> Result<&mut Aggregate, StoreError> {
-        self.cards.get_mut(&id).ok_or_else(|| {
-            undecodable(
-                "cards",
-                &id.to_string(),
-                "a child of a card that was not asked for",
-            )
-        })
-    }
-
-    fn into_order(mut self) -> Vec<Aggregate> {
-        self.order.iter().filter_map(|id| self.cards.remove(id)).collect()
-    }
+async fn dependency_rows(
+    connection: &mut SqliteConnection,
+    ids: &str,
+) -> Result<Vec<(String, String)>, StoreError> {
+    sqlx::query_as(include_str!("../queries/load_dependencies.sql"))
+        .bind(ids)
+        .fetch_all(connection)
+        .await
+        .map_err(|error| store_error("load_dependencies", error))
 }

@@ -1,7 +1,7 @@
 //! Begins transactions: the journal row first, then the limits, then the cards, then what belongs to them.
 
 use cs_model::{MachineId, OperationId, Time};
-use cs_record::{Aggregate, Earlier, Facts, JournalRow, Limits, Offer, Select, StoreError};
+use cs_record::{Earlier, Facts, JournalRow, LeftOut, Limits, Offer, Select, Sift, StoreError};
 use sqlx::query::QueryAs;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Sqlite, SqliteConnection};
@@ -45,6 +45,7 @@ pub(crate) async fn begin_operation(
 pub(crate) async fn read(
     connection: &mut SqliteConnection,
     select: &Select,
+    left_out: &LeftOut,
     now: Time,
 ) -> Result<Facts, StoreError> {
     let limits = match select {
@@ -59,8 +60,14 @@ pub(crate) async fn read(
         | Select::Landing(_) => Limits::default(),
     };
     let earlier = earlier(connection, select).await?;
-    let rows = cards(connection, select, now).await?;
-    let cards: Vec<Aggregate> = aggregates(connection, rows, &named(select)).await?;
+    let mut sift = Sift::new(left_out, select);
+    let cards = loop {
+        let rows = cards(connection, &sift.select(), now).await?;
+        let found = aggregates(connection, rows, &named(select)).await?;
+        if let Some(cards) = sift.sift(found)? {
+            break cards;
+        }
+    };
     Ok(Facts {
         now,
         limits,

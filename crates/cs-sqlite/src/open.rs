@@ -162,6 +162,7 @@ pub(crate) async fn open_with(
         readers,
         watch: Arc::new(Mutex::new(watch)),
         clock,
+        left_out: Arc::default(),
     })
 }
 

@@ -5,7 +5,9 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use cs_model::{CardId, MachineId, RunId, Time, TurnSeq};
-use cs_record::{Ask, Card, CardDetail, CardFilter, CardSummary, Landing, Peeked, Run, StoreError, Turn};
+use cs_record::{
+    Ask, Card, CardDetail, CardFilter, CardSummary, Landing, Listed, Peeked, Run, StoreError, Turn,
+};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, SqliteConnection};
 
@@ -52,10 +54,12 @@ pub(crate) async fn peek(
     machine: MachineId,
     agents: &[String],
 ) -> Result<Peeked, StoreError> {
+    let left_out = still_left_out(store).await?;
     let row: PeekRow = sqlx::query_as(after!("take", "peek_work"))
         .bind(machine.to_string())
         .bind(json(agents)?)
         .bind(store.now().unix_micros())
+        .bind(json(&left_out)?)
         .fetch_one(&store.readers)
         .await
         .map_err(|error| store_error("peek_work", error))?;
@@ -68,6 +72,22 @@ pub(crate) async fn peek(
         to_close: row.to_close,
         next_due: row.next_due.map(Time::from_unix_micros),
     })
+}
+
+/// Looks whether the cards that takes leave out were mended. It asks nothing while there are none.
+async fn still_left_out(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
+    let ids = store.left_out.ids();
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let mut tx = store.snapshot().await?;
+    let rows: Vec<CardRow> = sqlx::query_as(include_str!("../queries/select_cards.sql"))
+        .bind(json(&ids)?)
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(|error| store_error("select_cards", error))?;
+    let found = aggregates(&mut tx, rows, &[]).await?;
+    Ok(store.left_out.still(ids, &found.unreadable))
 }
 
 pub(crate) async fn run(store: &SqliteStore, run: RunId) -> Result<Option<Run>, StoreError> {
@@ -142,10 +162,18 @@ pub(crate) fn name_of(names: &BTreeMap<String, String>, card: &Card) -> Option<S
     card.codebase.and_then(|id| names.get(&id.to_string()).cloned())
 }
 
-pub(crate) async fn machine_runs(store: &SqliteStore, machine: MachineId) -> Result<Vec<Run>, StoreError> {
-    let sql = include_str!("../queries/list_machine_runs.sql");
-    let mut tx = store.snapshot().await?;
-    rows::<RunRow, Run>(&mut tx, "list_machine_runs", sql, &machine.to_string()).await
+pub(crate) async fn machine_runs(store: &SqliteStore, machine: MachineId) -> Result<Listed<Run>, StoreError> {
+    let rows: Vec<RunRow> = sqlx::query_as(include_str!("../queries/list_machine_runs.sql"))
+        .bind(machine.to_string())
+        .fetch_all(&store.readers)
+        .await
+        .map_err(|error| store_error("list_machine_runs", error))?;
+    let mut listed = Listed::of(Vec::with_capacity(rows.len()));
+    for row in rows {
+        let card = row.card_id.clone();
+        listed.push(&card, Run::try_from(row));
+    }
+    Ok(listed)
 }
 
 pub(crate) async fn ids_ending<Id: FromStr<Err: Display>>(
@@ -161,7 +189,10 @@ pub(crate) async fn ids_ending<Id: FromStr<Err: Display>>(
     ids.iter().map(|id| parse("ids", id, id)).collect()
 }
 
-pub(crate) async fn cards(store: &SqliteStore, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError> {
+pub(crate) async fn cards(
+    store: &SqliteStore,
+    filter: CardFilter,
+) -> Result<Listed<CardSummary>, StoreError> {
     let mut tx = store.snapshot().await?;
     let all = match filter {
         CardFilter::Current => false,
@@ -178,7 +209,10 @@ pub(crate) async fn cards(store: &SqliteStore, filter: CardFilter) -> Result<Vec
         let codebase = name_of(&names, &aggregate.card);
         CardSummary::of(aggregate, codebase)
     };
-    Ok(found.into_iter().map(summary).collect())
+    Ok(Listed {
+        rows: found.rows.into_iter().map(summary).collect(),
+        unreadable: found.unreadable,
+    })
 }
 
 pub(crate) async fn card(store: &SqliteStore, card: CardId) -> Result<Option<CardDetail>, StoreError> {
@@ -221,12 +255,15 @@ struct OpenAskRow {
     card_title: String,
 }
 
-pub(crate) async fn open_asks(store: &SqliteStore) -> Result<Vec<(Ask, String)>, StoreError> {
+pub(crate) async fn open_asks(store: &SqliteStore) -> Result<Listed<(Ask, String)>, StoreError> {
     let rows: Vec<OpenAskRow> = sqlx::query_as(include_str!("../queries/list_open_asks.sql"))
         .fetch_all(&store.readers)
         .await
         .map_err(|error| store_error("list_open_asks", error))?;
-    rows.into_iter()
-        .map(|row| Ok((Ask::try_from(row.ask)?, row.card_title)))
-        .collect()
+    let mut listed = Listed::of(Vec::with_capacity(rows.len()));
+    for OpenAskRow { ask, card_title } in rows {
+        let card = ask.card_id.clone();
+        listed.push(&card, Ask::try_from(ask).map(|ask| (ask, card_title)));
+    }
+    Ok(listed)
 }

@@ -77,7 +77,7 @@ impl TryFrom<AskRow> for Ask {
             asked_at: Time::from_unix_micros(row.asked_at),
             answered_at: row.answered_at.map(Time::from_unix_micros),
             delivered: row.delivered == 1,
-            given: epoch_opt(table, id, row.given)?,
+            given: epoch_opt(table, id, "given", row.given)?,
             turn: parse_opt(table, id, row.turn_id.as_deref())?,
             question: row.question,
             answer: row.answer,

@@ -34,19 +34,21 @@ pub(crate) fn parse_opt<T: FromStr<Err: Display>>(
 pub(crate) fn number<T: TryFrom<i64, Error: Display>>(
     table: &'static str,
     id: &str,
+    column: &'static str,
     number: i64,
 ) -> Result<T, StoreError> {
-    T::try_from(number).map_err(|error| undecodable(table, id, error))
+    T::try_from(number).map_err(|error| undecodable(table, id, format_args!("{column} is {number}: {error}")))
 }
 
 /// Reads a stored epoch that may be missing.
 pub(crate) fn epoch_opt(
     table: &'static str,
     id: &str,
+    column: &'static str,
     epoch: Option<i64>,
 ) -> Result<Option<Epoch>, StoreError> {
     Ok(epoch
-        .map(|epoch| number(table, id, epoch))
+        .map(|epoch| number(table, id, column, epoch))
         .transpose()?
         .map(Epoch::new))
 }
@@ -144,20 +146,20 @@ impl TryFrom<CardRow> for Card {
             not_before: row.not_before.map(Time::from_unix_micros),
             recovery: row.recovery == 1,
             done: row.done == 1,
-            last_seq: cs_model::TurnSeq::new(number(TABLE, id, row.last_seq)?),
+            last_seq: cs_model::TurnSeq::new(number(TABLE, id, "last_seq", row.last_seq)?),
             ready: Readiness {
                 what,
                 from: Time::from_unix_micros(row.ready_from),
             },
             usage: Usage {
-                turns: number(TABLE, id, row.usage_turns)?,
-                input_tokens: number(TABLE, id, row.usage_input_tokens)?,
-                output_tokens: number(TABLE, id, row.usage_output_tokens)?,
-                cost_microusd: number(TABLE, id, row.usage_cost_microusd)?,
+                turns: number(TABLE, id, "usage_turns", row.usage_turns)?,
+                input_tokens: number(TABLE, id, "usage_input_tokens", row.usage_input_tokens)?,
+                output_tokens: number(TABLE, id, "usage_output_tokens", row.usage_output_tokens)?,
+                cost_microusd: number(TABLE, id, "usage_cost_microusd", row.usage_cost_microusd)?,
             },
             created_at: Time::from_unix_micros(row.created_at),
             updated_at: Time::from_unix_micros(row.updated_at),
-            version: number(TABLE, id, row.version)?,
+            version: number(TABLE, id, "version", row.version)?,
             title: row.title,
             base: row.base,
             reason: row.reason,
@@ -166,7 +168,7 @@ impl TryFrom<CardRow> for Card {
 }
 
 fn priority(card: &str, stored: i64) -> Result<Priority, StoreError> {
-    Priority::new(number("cards", card, stored)?)
+    Priority::new(number("cards", card, "priority", stored)?)
         .ok_or_else(|| undecodable("cards", card, format_args!("a priority of {stored}")))
 }
 
@@ -200,7 +202,7 @@ impl TryFrom<MarkRow> for TurnMark {
         let (table, id) = ("turns", row.id.as_str());
         Ok(Self {
             id: parse(table, id, id)?,
-            seq: cs_model::TurnSeq::new(number(table, id, row.seq)?),
+            seq: cs_model::TurnSeq::new(number(table, id, "seq", row.seq)?),
             state: parse(table, id, &row.state)?,
             run: parse_opt(table, id, row.run_id.as_deref())?,
             said_at: Time::from_unix_micros(row.said_at),
@@ -228,7 +230,7 @@ impl TryFrom<TurnRow> for Turn {
         Ok(Self {
             id: parse(table, id, id)?,
             card: parse(table, id, &row.card_id)?,
-            seq: cs_model::TurnSeq::new(number(table, id, row.seq)?),
+            seq: cs_model::TurnSeq::new(number(table, id, "seq", row.seq)?),
             author: author(table, id, &row.author_kind, row.author.as_deref())?,
             state: parse(table, id, &row.state)?,
             run: parse_opt(table, id, row.run_id.as_deref())?,

@@ -62,7 +62,7 @@ impl TryFrom<LimitRow> for LiveLimit {
         };
         Ok(Self {
             scope,
-            most: number(table, id, row.most)?,
+            most: number(table, id, "most", row.most)?,
             by: parse(table, id, &row.person)?,
             at: Time::from_unix_micros(row.at),
         })

@@ -12,7 +12,7 @@ use crate::row_cards::{epoch_opt, integer, number, parse, parse_opt};
 #[derive(FromRow, Serialize)]
 pub(crate) struct RunRow {
     id: String,
-    card_id: String,
+    pub(crate) card_id: String,
     kind: String,
     parent_id: Option<String>,
     codebase_id: Option<String>,
@@ -86,8 +86,8 @@ impl TryFrom<RunRow> for Run {
         let process = match (row.pid, row.start_ticks, row.boot_id) {
             (None, None, None) => None,
             (Some(pid), Some(ticks), Some(boot_id)) => Some(ProcessFact {
-                pid: number(table, id, pid)?,
-                start_ticks: number(table, id, ticks)?,
+                pid: number(table, id, "pid", pid)?,
+                start_ticks: number(table, id, "start_ticks", ticks)?,
                 boot_id,
             }),
             _ => return Err(undecodable(table, id, "half a process")),
@@ -99,7 +99,7 @@ impl TryFrom<RunRow> for Run {
             parent: parse_opt(table, id, row.parent_id.as_deref())?,
             codebase: parse_opt(table, id, row.codebase_id.as_deref())?,
             state: parse(table, id, &row.state)?,
-            epoch: Epoch::new(number(table, id, row.epoch)?),
+            epoch: Epoch::new(number(table, id, "epoch", row.epoch)?),
             token: parse(table, id, &row.token)?,
             machine: parse(table, id, &row.machine_id)?,
             agent: parse(table, id, &row.agent)?,
@@ -109,11 +109,11 @@ impl TryFrom<RunRow> for Run {
             ended_at: row.ended_at.map(Time::from_unix_micros),
             again_at: row.again_at.map(Time::from_unix_micros),
             failure: parse_opt(table, id, row.failure.as_deref())?,
-            failures_in_row: number(table, id, row.failures_in_row)?,
-            tries: number(table, id, row.tries)?,
-            starts: number(table, id, row.starts)?,
-            settled: Epoch::new(number(table, id, row.settled)?),
-            given: epoch_opt(table, id, row.given)?,
+            failures_in_row: number(table, id, "failures_in_row", row.failures_in_row)?,
+            tries: number(table, id, "tries", row.tries)?,
+            starts: number(table, id, "starts", row.starts)?,
+            settled: Epoch::new(number(table, id, "settled", row.settled)?),
+            given: epoch_opt(table, id, "given", row.given)?,
             read_back: row.read_back == 1,
             handed_back_at: row.handed_back_at.map(Time::from_unix_micros),
             fresh: row.fresh == 1,
@@ -127,7 +127,7 @@ impl TryFrom<RunRow> for Run {
 #[derive(FromRow, Serialize)]
 pub(crate) struct LandingRow {
     id: String,
-    card_id: String,
+    pub(crate) card_id: String,
     codebase_id: String,
     ask_id: Option<String>,
     message: Option<String>,
@@ -173,7 +173,7 @@ impl TryFrom<LandingRow> for Landing {
             codebase: parse(table, id, &row.codebase_id)?,
             ask: parse_opt(table, id, row.ask_id.as_deref())?,
             state: parse(table, id, &row.state)?,
-            epoch: Epoch::new(number(table, id, row.epoch)?),
+            epoch: Epoch::new(number(table, id, "epoch", row.epoch)?),
             token: parse_opt(table, id, row.token.as_deref())?,
             machine: parse(table, id, &row.machine_id)?,
             accepted_by: parse(table, id, &row.accepted_by)?,

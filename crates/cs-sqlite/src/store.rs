@@ -11,9 +11,9 @@ use cs_model::{
     TurnSeq,
 };
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LiveLimit,
-    Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route, RowStore, Run, RunBrief,
-    Scope, Select, StoreError, Turn, Writes,
+    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LeftOut,
+    Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route, RowStore,
+    Run, RunBrief, Scope, Select, StoreError, Turn, Writes,
 };
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 use tokio::sync::Mutex;
@@ -30,6 +30,8 @@ pub struct SqliteStore {
     /// `data_version` counts the changes that other connections than the asking one made: so it asks always on this one.
     pub(crate) watch: Arc<Mutex<SqliteConnection>>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// What the takes of this process leave out.
+    pub(crate) left_out: Arc<LeftOut>,
 }
 
 impl fmt::Debug for SqliteStore {
@@ -113,7 +115,7 @@ impl RowStore for SqliteStore {
                 .map_err(|error| store_error("rollback", error))?;
             return Ok(Lock::Journaled(row));
         }
-        let facts = lock::read(&mut tx, select, now).await?;
+        let facts = lock::read(&mut tx, select, &self.left_out, now).await?;
         let operation = operation.map(|(_, operation)| operation);
         let tx = SqliteTx { tx, operation };
         Ok(Lock::Held(Locked { tx, facts }))
@@ -159,7 +161,7 @@ impl RowStore for SqliteStore {
         briefs::landing_brief(self, landing).await
     }
 
-    async fn machine_runs(&self, machine: MachineId) -> Result<Vec<Run>, StoreError> {
+    async fn machine_runs(&self, machine: MachineId) -> Result<Listed<Run>, StoreError> {
         reads::machine_runs(self, machine).await
     }
 
@@ -171,7 +173,7 @@ impl RowStore for SqliteStore {
         reads::ids_ending(self, include_str!("../queries/find_asks.sql"), digits).await
     }
 
-    async fn cards(&self, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError> {
+    async fn cards(&self, filter: CardFilter) -> Result<Listed<CardSummary>, StoreError> {
         reads::cards(self, filter).await
     }
 
@@ -183,7 +185,7 @@ impl RowStore for SqliteStore {
         reads::turns(self, card, after, limit).await
     }
 
-    async fn open_asks(&self) -> Result<Vec<(Ask, String)>, StoreError> {
+    async fn open_asks(&self) -> Result<Listed<(Ask, String)>, StoreError> {
         reads::open_asks(self).await
     }
 

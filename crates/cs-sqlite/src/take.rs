@@ -88,5 +88,5 @@ pub(crate) async fn limits(
 }
 
 fn free(id: &str, free: Option<i64>) -> Result<Option<u32>, StoreError> {
-    free.map(|free| number("limits", id, free)).transpose()
+    free.map(|free| number("limits", id, "free", free)).transpose()
 }

@@ -18,6 +18,7 @@ pub mod reads;
 pub mod scenarios;
 pub mod settlements;
 pub mod stores;
+pub mod unreadable;
 mod world;
 
 pub use world::World;

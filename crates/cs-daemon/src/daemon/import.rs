@@ -4,7 +4,7 @@
 //! trace: it is given back. A landing is given back as well, since git knows what became of its move.
 
 use cs_model::LandingState;
-use cs_record::{CardFilter, HeldProcess};
+use cs_record::{CardFilter, HeldProcess, RecordError};
 use cs_supervise::ExecutionDir;
 
 use super::Daemon;
@@ -75,7 +75,9 @@ impl Daemon {
 
     async fn hand_back_landings(&self) -> Result<(), Trouble> {
         let machine = self.cx.deps.machine.id;
-        for summary in self.cx.deps.record.cards.cards(CardFilter::All).await? {
+        let cards = self.cx.deps.record.cards.cards(CardFilter::All).await?;
+        // A landing that is left out here is given back by nobody later.
+        for summary in cards.all().map_err(RecordError::from)? {
             let Some(landing) = summary.landing else { continue };
             let is_ours = landing.machine == machine && landing.state == LandingState::Running;
             if is_ours

@@ -24,7 +24,7 @@ impl Daemon {
             return;
         }
         let cards = match self.cx.deps.record.cards.cards(CardFilter::All).await {
-            Ok(cards) => cards,
+            Ok(cards) => cards.rows,
             Err(error) => return self.say_not_swept(&error),
         };
         for summary in cards.into_iter().filter(|summary| self.may_be_swept(summary)) {

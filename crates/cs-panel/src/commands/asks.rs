@@ -2,7 +2,7 @@
 
 use cs_record::Ask;
 
-use super::show;
+use super::{listed, show};
 use crate::app::App;
 use crate::failure::Failure;
 use crate::text;
@@ -11,11 +11,14 @@ use crate::wire::AskWire;
 /// Carries out `asks`.
 pub(crate) async fn asks(app: &App) -> Result<(), Failure> {
     let desk = app.desk().await?;
-    let asks = desk.ports.reads.open_asks().await?;
+    let listed = desk.ports.reads.open_asks().await?;
+    listed::say_unreadable(app, &listed);
     if app.global.json {
-        return app
-            .out
-            .json(&asks.iter().map(|(ask, _)| AskWire::from(ask)).collect::<Vec<_>>());
+        return listed::json(app, &listed, |(ask, _)| AskWire::from(ask));
+    }
+    let asks = listed.rows;
+    if asks.is_empty() && !listed.unreadable.is_empty() {
+        return Ok(());
     }
     if asks.is_empty() {
         app.out.said("no open questions");

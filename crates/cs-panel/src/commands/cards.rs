@@ -4,6 +4,7 @@ use clap::Args;
 use cs_model::{CardState, RunState, Time};
 use cs_record::{CardFilter, CardSummary, ReadyFor};
 
+use super::listed;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::text;
@@ -24,11 +25,14 @@ pub(crate) async fn cards(app: &App, args: &CardsArgs) -> Result<(), Failure> {
     } else {
         CardFilter::Current
     };
-    let cards = desk.ports.reads.cards(filter).await?;
+    let listed = desk.ports.reads.cards(filter).await?;
+    listed::say_unreadable(app, &listed);
     if app.global.json {
-        return app
-            .out
-            .json(&cards.iter().map(SummaryWire::from).collect::<Vec<_>>());
+        return listed::json(app, &listed, |summary| SummaryWire::from(summary));
+    }
+    let cards = listed.rows;
+    if cards.is_empty() && !listed.unreadable.is_empty() {
+        return Ok(());
     }
     if cards.is_empty() {
         let more = if args.all {

@@ -6,7 +6,7 @@ use cs_model::{CardId, IdSource, TurnId};
 use cs_postgres::{OpenError, PostgresStore, Settings, migrate};
 use cs_record::{RecordError, Send, SendTo, Sent};
 use cs_testkit::SetClock;
-use cs_testkit::laws::World;
+use cs_testkit::laws::{World, unreadable};
 use sqlx::{AssertSqlSafe, Executor, PgConnection};
 
 use crate::acts::{new_card, take};
@@ -85,6 +85,7 @@ async fn a_server_that_can_only_be_read_from_now_on_is_told_and_passes() {
             .cards(cs_record::CardFilter::All)
             .await
             .expect("it can be read")
+            .rows
             .len(),
         1
     );
@@ -190,3 +191,29 @@ async fn a_row_that_does_not_decode_is_named_and_the_others_are_used() {
     )
     .await;
 }
+
+/// Lets rows be as no cs-panel writes them.
+const WITHOUT_CHECKS: &str = "do $$ declare one record; begin
+    for one in select conrelid::regclass as it, conname from pg_constraint
+               where contype = 'c' and connamespace = current_schema()::regnamespace and conrelid <> 0
+    loop execute format('alter table %s drop constraint %I', one.it, one.conname); end loop;
+end $$";
+
+/// Runs a law on a schema whose rows can be spoiled past the store.
+macro_rules! spoiled {
+    ($law:ident) => {
+        #[tokio::test]
+        async fn $law() {
+            let schema = Arc::new(Schema::new().await);
+            let world = schema.world().await;
+            run(&mut schema.raw().await, WITHOUT_CHECKS).await;
+            let spoil = async |sql: String| run(&mut schema.raw().await, &sql).await;
+            unreadable::$law(&world, spoil).await;
+        }
+    };
+}
+
+spoiled!(rows_that_do_not_decode_stop_no_other_card);
+spoiled!(one_take_passes_many_cards_that_do_not_decode);
+spoiled!(a_landing_that_does_not_decode_holds_its_codebase_only);
+spoiled!(a_run_that_does_not_decode_hides_no_other);

@@ -66,7 +66,7 @@ async fn check_refused(title: &str, body: &str, expected: &Refusal) {
             .cards(cs_record::CardFilter::All)
             .await
             .expect("it answers");
-        assert!(cards.is_empty());
+        assert!(cards.rows.is_empty());
     }
 }
 

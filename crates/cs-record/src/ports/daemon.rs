@@ -127,7 +127,8 @@ pub struct LandingBrief {
 /// Reads of a daemon.
 #[async_trait]
 pub trait DaemonReads: fmt::Debug + Send + Sync {
-    /// Says in one statement, without a lock, for which steps of a pass the record has anything for this machine.
+    /// Says in one statement, without a lock, for which steps of a pass the record has anything for this machine. A card that
+    /// takes of this process were seen to leave out, since a row of it does not decode, counts no longer until it is mended.
     ///
     /// # Errors
     /// When the record cannot answer.
@@ -145,7 +146,8 @@ pub trait DaemonReads: fmt::Debug + Send + Sync {
     /// Not found for an unknown landing.
     async fn landing_brief(&self, landing: LandingId) -> Result<LandingBrief, RecordError>;
 
-    /// Lists the runs of a machine that do not run and still have a process on the record, by id.
+    /// Lists the runs of a machine that do not run and still have a process on the record, by id. One that does not decode is
+    /// left out.
     ///
     /// # Errors
     /// When the record cannot answer.
@@ -154,7 +156,7 @@ pub trait DaemonReads: fmt::Debug + Send + Sync {
     /// Lists the runs of a machine that the record holds for running, by id: what a new ledger imports once (RC-4).
     ///
     /// # Errors
-    /// When the record cannot answer.
+    /// When the record cannot answer, and when any of them does not decode: what an import leaves out is lost.
     async fn running_runs(&self, machine: MachineId) -> Result<Vec<HeldProcess>, RecordError>;
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use cs_model::{AskId, AskState, AskTo, CardId, TurnSeq, TurnState};
 
-use crate::{Aggregate, Ask, Card, Landing, RecordError, Run, Turn, TurnMark};
+use crate::{Aggregate, Ask, Card, Landing, Listed, RecordError, Run, Turn, TurnMark};
 
 /// Which cards to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,16 +67,16 @@ pub trait CardReads: fmt::Debug + Send + Sync {
     /// Not found; ambiguous when several fit.
     async fn find_ask(&self, given: &str) -> Result<AskId, RecordError>;
 
-    /// Lists cards, the one that changed last first.
+    /// Lists cards, the one that changed last first, and those that are on the record and cannot be shown, with the reason.
     ///
     /// # Errors
     /// When the record cannot answer.
-    async fn cards(&self, filter: CardFilter) -> Result<Vec<CardSummary>, RecordError>;
+    async fn cards(&self, filter: CardFilter) -> Result<Listed<CardSummary>, RecordError>;
 
     /// Reads a card with its runs, questions and landings.
     ///
     /// # Errors
-    /// Not found for an unknown card.
+    /// Not found for an unknown card; corrupt when a row of it does not decode, which it names.
     async fn card(&self, card: CardId) -> Result<CardDetail, RecordError>;
 
     /// Reads turns of a card after a place, in order, at most `limit`.
@@ -85,11 +85,12 @@ pub trait CardReads: fmt::Debug + Send + Sync {
     /// Not found for an unknown card.
     async fn turns(&self, card: CardId, after: TurnSeq, limit: u32) -> Result<Vec<Turn>, RecordError>;
 
-    /// Lists open questions to people, oldest first, each with the title of its card.
+    /// Lists open questions to people, oldest first, each with the title of its card, and the cards of those that cannot be
+    /// shown.
     ///
     /// # Errors
     /// When the record cannot answer.
-    async fn open_asks(&self) -> Result<Vec<(Ask, String)>, RecordError>;
+    async fn open_asks(&self) -> Result<Listed<(Ask, String)>, RecordError>;
 }
 
 impl CardSummary {

@@ -10,8 +10,8 @@ use super::Record;
 use super::people::no_card;
 use crate::store::RowStore;
 use crate::{
-    Ask, CardDetail, CardFilter, CardReads, CardSummary, DaemonReads, HeldProcess, LandingBrief, Peeked,
-    RecordError, RunBrief, StoppedRun, Turn,
+    Ask, CardDetail, CardFilter, CardReads, CardSummary, DaemonReads, HeldProcess, LandingBrief, Listed,
+    Peeked, RecordError, RunBrief, StoppedRun, Turn,
 };
 
 /// How many digits a short id has at least.
@@ -33,7 +33,7 @@ impl<S: RowStore> CardReads for Record<S> {
         }
     }
 
-    async fn cards(&self, filter: CardFilter) -> Result<Vec<CardSummary>, RecordError> {
+    async fn cards(&self, filter: CardFilter) -> Result<Listed<CardSummary>, RecordError> {
         Ok(self.store.cards(filter).await?)
     }
 
@@ -48,7 +48,7 @@ impl<S: RowStore> CardReads for Record<S> {
             .ok_or_else(|| no_card(card))
     }
 
-    async fn open_asks(&self) -> Result<Vec<(Ask, String)>, RecordError> {
+    async fn open_asks(&self) -> Result<Listed<(Ask, String)>, RecordError> {
         Ok(self.store.open_asks().await?)
     }
 }
@@ -84,6 +84,7 @@ impl<S: RowStore> DaemonReads for Record<S> {
     async fn stopped_runs(&self, machine: MachineId) -> Result<Vec<StoppedRun>, RecordError> {
         let runs = self.store.machine_runs(machine).await?;
         let stopped = runs
+            .rows
             .into_iter()
             .filter(|run| run.state != RunState::Running)
             .filter_map(|run| {
@@ -99,7 +100,7 @@ impl<S: RowStore> DaemonReads for Record<S> {
     }
 
     async fn running_runs(&self, machine: MachineId) -> Result<Vec<HeldProcess>, RecordError> {
-        let runs = self.store.machine_runs(machine).await?;
+        let runs = self.store.machine_runs(machine).await?.all()?;
         let held = runs
             .into_iter()
             .filter(|run| run.state == RunState::Running)

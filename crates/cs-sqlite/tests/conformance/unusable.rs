@@ -3,7 +3,7 @@
 use cs_model::{CardId, IdSource, TurnId};
 use cs_record::{CardFilter, RecordError, RowStore, Send, SendTo, Sent};
 use cs_sqlite::OpenError;
-use cs_testkit::laws::World;
+use cs_testkit::laws::{World, unreadable};
 
 use crate::file::raw;
 use crate::home::Home;
@@ -68,6 +68,27 @@ async fn a_row_that_does_not_decode_is_named_and_the_others_are_used() {
     )
     .await;
 }
+
+/// Runs a law on a file whose rows can be spoiled past the store.
+macro_rules! spoiled {
+    ($law:ident) => {
+        #[tokio::test]
+        async fn $law() {
+            let home = Home::new();
+            let world = World::new(home.open().await.expect("it opens"), home.clock(), ()).await;
+            let spoil = async |sql: String| {
+                let sql = format!("pragma ignore_check_constraints = on; {sql}");
+                raw(&home.path("record.db"), &sql).await;
+            };
+            unreadable::$law(&world, spoil).await;
+        }
+    };
+}
+
+spoiled!(rows_that_do_not_decode_stop_no_other_card);
+spoiled!(one_take_passes_many_cards_that_do_not_decode);
+spoiled!(a_landing_that_does_not_decode_holds_its_codebase_only);
+spoiled!(a_run_that_does_not_decode_hides_no_other);
 
 /// A table with one of our names and without our mark is somebody else's, and stays as it is.
 #[tokio::test]

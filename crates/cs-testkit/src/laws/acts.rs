@@ -74,6 +74,7 @@ pub async fn a_bad_text_is_refused(world: &World) {
             .cards(cs_record::CardFilter::All)
             .await
             .expect("it answers")
+            .rows
             .is_empty()
     );
     world.send(world.new_card(), &"x".repeat(1 << 20)).await;
@@ -112,7 +113,7 @@ fn reply(world: &World, ask: cs_model::AskId, body: &str) -> AnswerAsk {
 pub async fn the_first_answer_to_a_question_wins(world: &World) {
     let taken = world.running().await;
     let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
-    assert_eq!(world.cards.open_asks().await.expect("it answers").len(), 1);
+    assert_eq!(world.cards.open_asks().await.expect("it answers").rows.len(), 1);
     let stored = world
         .people
         .answer_ask(&reply(world, ask, "left"))

@@ -22,7 +22,7 @@ pub async fn a_question_is_asked_while_the_agent_runs(world: &World) {
     }
     let card = taken.claimed.card;
     assert_eq!(world.run_state(card).await, RunState::Asked);
-    assert_eq!(world.cards.open_asks().await.expect("it answers").len(), 1);
+    assert_eq!(world.cards.open_asks().await.expect("it answers").rows.len(), 1);
     let ended = world.answer(&taken.attempt, &World::words("I asked")).await;
     assert!(
         matches!(
@@ -109,7 +109,7 @@ pub async fn a_failed_sign_in_after_a_question_parks_the_route(world: &World) {
         1
     );
     assert_eq!(
-        world.cards.open_asks().await.expect("it answers").len(),
+        world.cards.open_asks().await.expect("it answers").rows.len(),
         1,
         "its question stands"
     );

@@ -208,7 +208,7 @@ pub async fn a_parent_settles_the_question_of_its_worker(world: &World) {
     finish(world, &owner.attempt, "it digs").await;
     let ask = asking(world, &worker).await;
     assert!(
-        world.cards.open_asks().await.expect("it answers").is_empty(),
+        world.cards.open_asks().await.expect("it answers").rows.is_empty(),
         "it goes to the parent"
     );
     finish(world, &worker.attempt, "I wait").await;
@@ -262,7 +262,7 @@ pub async fn a_question_that_a_parent_leaves_goes_to_a_person(world: &World) {
     let back = world.take(Task::Rearms).await.expect("it is asked");
     finish(world, &back.attempt, "I do not know").await;
     assert!(world.take(Task::Rearms).await.is_none());
-    let open = world.cards.open_asks().await.expect("it answers");
+    let open = world.cards.open_asks().await.expect("it answers").rows;
     assert_eq!(
         (open.len(), open[0].0.id, open[0].0.state),
         (1, ask, AskState::Open)

@@ -234,7 +234,7 @@ pub async fn a_closed_card_is_over(world: &World) {
     }
     let detail = world.detail(card).await;
     assert_eq!((detail.card.state, detail.asks[0].id), (CardState::Closed, ask));
-    assert!(world.cards.open_asks().await.expect("it answers").is_empty());
+    assert!(world.cards.open_asks().await.expect("it answers").rows.is_empty());
     let turn = world.new_turn(SendTo::Card(card), "one more");
     assert_eq!(
         world.people.send(&turn).await.expect_err("it is over").class(),

@@ -156,7 +156,7 @@ pub async fn a_question_that_is_asked_sixteen_times_is_one(world: &World) {
     for said in racers.join_all().await {
         assert_eq!(said.expect("it answers"), Fenced::Applied(()));
     }
-    assert_eq!(world.cards.open_asks().await.expect("it answers").len(), 1);
+    assert_eq!(world.cards.open_asks().await.expect("it answers").rows.len(), 1);
 }
 
 /// Of sixteen results of one landing one is taken, and one turn says so. Invariant 13.

@@ -309,7 +309,7 @@ pub async fn a_final_failure_withdraws_its_questions(world: &World) {
     let gave_up = world.give_up(&second.attempt, FailureClass::InvalidRequest).await;
     assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 0 }));
     assert_eq!(world.detail(card).await.asks[0].state, AskState::Withdrawn);
-    assert!(world.cards.open_asks().await.expect("it answers").is_empty());
+    assert!(world.cards.open_asks().await.expect("it answers").rows.is_empty());
 }
 
 /// A full context is tried once more in a new conversation of the agent program; an accepted settlement ends that.

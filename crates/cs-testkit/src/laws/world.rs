@@ -306,7 +306,8 @@ impl World {
             .cards
             .cards(CardFilter::All)
             .await
-            .expect("the record answers");
+            .expect("the record answers")
+            .rows;
         let mut text = String::new();
         for summary in cards {
             let card = summary.card.id;
@@ -320,7 +321,7 @@ impl World {
                 self.detail(card).await
             ));
         }
-        let asks = self.cards.open_asks().await.expect("the record answers");
+        let asks = self.cards.open_asks().await.expect("the record answers").rows;
         let agents = [AGENT.to_owned()];
         let peeked = self
             .daemon
@@ -345,6 +346,7 @@ impl World {
             .cards(CardFilter::All)
             .await
             .expect("the record answers")
+            .rows
         {
             let detail = self.detail(summary.card.id).await;
             let turns = self.cards.turns(detail.card.id, TurnSeq::START, u32::MAX).await;

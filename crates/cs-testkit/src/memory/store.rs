@@ -8,9 +8,9 @@ use cs_model::{
     AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, TurnSeq,
 };
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LiveLimit,
-    Lock, Locked, Machine, OldOperation, PRESENCE_LIFE, Park, Pause, Peeked, Present, Registered, Route,
-    RowStore, Run, RunBrief, Scope, Select, StoreError, Turn, Writes,
+    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, Listed,
+    LiveLimit, Lock, Locked, Machine, OldOperation, PRESENCE_LIFE, Park, Pause, Peeked, Present, Registered,
+    Route, RowStore, Run, RunBrief, Scope, Select, StoreError, Turn, Writes,
 };
 
 use super::{MemoryStore, MemoryTx};
@@ -114,8 +114,8 @@ impl RowStore for MemoryStore {
         }))
     }
 
-    async fn machine_runs(&self, machine: MachineId) -> Result<Vec<Run>, StoreError> {
-        Ok(self.tables.lock().await.machine_runs(machine))
+    async fn machine_runs(&self, machine: MachineId) -> Result<Listed<Run>, StoreError> {
+        Ok(Listed::of(self.tables.lock().await.machine_runs(machine)))
     }
 
     async fn cards_ending(&self, digits: &str) -> Result<Vec<CardId>, StoreError> {
@@ -130,8 +130,8 @@ impl RowStore for MemoryStore {
         Ok(tables.asks.keys().filter(fits).copied().take(10).collect())
     }
 
-    async fn cards(&self, filter: CardFilter) -> Result<Vec<CardSummary>, StoreError> {
-        Ok(self.tables.lock().await.summaries(filter))
+    async fn cards(&self, filter: CardFilter) -> Result<Listed<CardSummary>, StoreError> {
+        Ok(Listed::of(self.tables.lock().await.summaries(filter)))
     }
 
     async fn card(&self, card: CardId) -> Result<Option<CardDetail>, StoreError> {
@@ -149,8 +149,8 @@ impl RowStore for MemoryStore {
         Ok(Some(turns))
     }
 
-    async fn open_asks(&self) -> Result<Vec<(Ask, String)>, StoreError> {
-        Ok(self.tables.lock().await.open_asks())
+    async fn open_asks(&self) -> Result<Listed<(Ask, String)>, StoreError> {
+        Ok(Listed::of(self.tables.lock().await.open_asks()))
     }
 
     async fn present(&self, present: &Present) -> Result<Registered<()>, StoreError> {
