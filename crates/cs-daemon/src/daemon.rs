@@ -373,7 +373,7 @@ impl Daemon {
             .peek()
             .await
             .map_err(|error| DaemonError::Pass(Box::new(error)))?;
-        let busy = peeked.turns || peeked.rearms || peeked.resumes || peeked.landings;
+        let busy = peeked.turns || peeked.rearms || peeked.resumes || peeked.recovery || peeked.landings;
         Ok((!busy).then_some(Ended::Idle {
             next_due: peeked.next_due,
         }))

@@ -190,8 +190,8 @@ new_parked_routes as (
     returning 1
 ),
 gone_parked_routes as (
-    delete from parked_routes k using unnest($180::uuid[], $181::text[]) as w (machine_id, agent)
-    where k.machine_id = w.machine_id and k.agent = w.agent
+    delete from parked_routes k using unnest($180::uuid[], $181::text[], $187::bigint[]) as w (machine_id, agent, began_at)
+    where k.machine_id = w.machine_id and k.agent = w.agent and k.since <= w.began_at
 ),
 completed as (
     update journal o set kind = $183, result = $184 where o.operation_id = $182 and o.kind = 'begun'

@@ -1,6 +1,6 @@
 //! The parameters of `write_rows.sql`, in its order: one array a column.
 
-use cs_record::{Dependency, Route, StoreError};
+use cs_record::{Dependency, StoreError, Unpark};
 use sqlx::postgres::{PgArguments, PgHasArrayType};
 use sqlx::{Arguments, Encode, Postgres, Type};
 
@@ -272,8 +272,8 @@ pub(crate) fn parks(columns: &mut Columns, rows: &[ParkRow]) {
         .add(rows, |row| row.until);
 }
 
-pub(crate) fn unparks(columns: &mut Columns, rows: &[Route]) {
+pub(crate) fn unparks(columns: &mut Columns, rows: &[Unpark]) {
     columns
-        .add(rows, |row| row.machine.as_uuid())
-        .add(rows, |row| row.agent.as_str());
+        .add(rows, |row| row.route.machine.as_uuid())
+        .add(rows, |row| row.route.agent.as_str());
 }

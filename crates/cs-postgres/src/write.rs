@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cs_model::OperationId;
-use cs_record::{Change, JournalEntry, Park, Route, StoreError, Writes};
+use cs_record::{Card, Change, JournalEntry, Park, ReadyFor, Route, StoreError, Writes};
 use sqlx::PgConnection;
 
 use crate::columns::{self, Columns};
@@ -45,6 +45,13 @@ pub(crate) async fn write(
     expected.push(operation.into_iter().count());
     columns.value(wakes_others(writes));
     columns.value(writes.freed.iter().map(|card| card.as_uuid()).collect::<Vec<_>>());
+    columns.value(
+        writes
+            .unparks
+            .iter()
+            .map(|unpark| unpark.began_at.unix_micros())
+            .collect::<Vec<_>>(),
+    );
     let sql = include_str!("../queries/write_rows.sql");
     let changed: Vec<i64> = sqlx::query_scalar_with(sql, columns.finish()?)
         .persistent(sessions.keep_statements())
@@ -87,9 +94,11 @@ fn counted(changed: &[i64], expected: &[usize]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether somebody else may have something to do now. Nobody waits for a claim: it only takes work away from others.
+/// Whether somebody else may have something to do now. A claim takes work away from others; they are told of it only where its card
+/// is ready for something more.
 fn wakes_others(writes: &Writes) -> bool {
-    !matches!(&writes.journal, Some(JournalEntry::Claimed { .. }))
+    let more = |change: &Change<Card>| change.now.ready.what != ReadyFor::Nothing;
+    !matches!(&writes.journal, Some(JournalEntry::Claimed { .. })) || writes.cards.iter().any(more)
 }
 
 fn add_cards(columns: &mut Columns, writes: &Writes) {
@@ -141,12 +150,7 @@ fn add_texts(columns: &mut Columns, writes: &Writes) {
 
 /// Adds the last park of each route that the same write does not end again, and returns how many there are.
 fn add_limits(columns: &mut Columns, writes: &Writes) -> usize {
-    let parks: BTreeMap<&Route, &Park> = writes
-        .parks
-        .iter()
-        .filter(|park| !writes.unparks.contains(&park.route))
-        .map(|park| (&park.route, park))
-        .collect();
+    let parks: BTreeMap<&Route, &Park> = writes.parks.iter().map(|park| (&park.route, park)).collect();
     let rows: Vec<_> = parks.into_values().map(ParkRow::from).collect();
     columns::parks(columns, &rows);
     columns::unparks(columns, &writes.unparks);

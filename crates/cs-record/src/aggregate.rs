@@ -5,7 +5,7 @@ use cs_model::{AskState, AskTo, Author, CardId, RunId, RunState, Time, TurnId, T
 
 use crate::journal::JournalEntry;
 use crate::readiness::is_done;
-use crate::{Ask, Card, Dependency, Landing, Park, Route, Run, RunText, Turn};
+use crate::{Ask, Card, Dependency, Landing, Park, Run, RunText, Turn, Unpark};
 
 /// A turn without its words: no body is read under a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,8 +137,8 @@ pub struct Writes {
     pub freed: Vec<CardId>,
     /// Routes to park, in the place of a park of the same route.
     pub parks: Vec<Park>,
-    /// Routes that are parked no more, if they were.
-    pub unparks: Vec<Route>,
+    /// Routes that are parked no more, if they were when these attempts began.
+    pub unparks: Vec<Unpark>,
     /// What the operation did, for its journal row, which the lock has inserted.
     pub journal: Option<JournalEntry>,
 }
@@ -188,7 +188,7 @@ pub(crate) struct Draft<'a> {
     said: Vec<Turn>,
     pub(crate) texts: Vec<RunText>,
     pub(crate) parks: Vec<Park>,
-    pub(crate) unparks: Vec<Route>,
+    pub(crate) unparks: Vec<Unpark>,
 }
 
 /// A turn that a rule writes.

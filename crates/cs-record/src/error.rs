@@ -111,7 +111,7 @@ pub enum Refusal {
     },
     /// The card would have to wait for itself.
     #[error(
-        "card {after} waits for card {card} already, or is the same card: they would wait for each other for ever"
+        "card {after} waits for card {card} already, or is the same card: they would wait for each other for ever; leave out `--after {after}`"
     )]
     WaitsForItself {
         /// The card that was to wait, short.
@@ -127,8 +127,11 @@ pub enum Refusal {
         /// The card, short.
         card: String,
     },
+    /// The start of the attempt is not on the record yet.
+    #[error("the start of this attempt is not on the record yet: ask again in a moment")]
+    StartNotNoted,
     /// The question was not asked of this run.
-    #[error("question {ask} is none that an agent of yours asked you")]
+    #[error("question {ask} is none that an agent of yours asked you: leave it, a person answers it")]
     NotYourQuestion {
         /// The ask, short.
         ask: String,
@@ -231,6 +234,7 @@ impl Refusal {
             | Self::NoCodebase { .. }
             | Self::NeverWorkedOn { .. }
             | Self::HasTree { .. }
+            | Self::StartNotNoted
             | Self::LandingUnderWay { .. }
             | Self::MachineHeld { .. } => ErrorClass::Conflict,
         }

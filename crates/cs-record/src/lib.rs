@@ -21,7 +21,7 @@ mod unreadable;
 pub use aggregate::{Aggregate, Change, TurnMark, Writes};
 pub use error::{ErrorClass, RecordError, Refusal};
 pub use journal::{JournalEntry, JournalRow};
-pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Route, Scope, Serves};
+pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Route, Scope, Serves, Unpark};
 pub use ports::{
     AcceptLanding, AgentActs, AnswerAsk, CardDetail, CardFilter, CardReads, CardSummary, ChildBrief,
     Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess, Housekeeping, LandingBrief, LandingRecord,

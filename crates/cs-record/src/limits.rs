@@ -69,6 +69,15 @@ pub struct Park {
     pub until: Option<Time>,
 }
 
+/// Says that a route works: an attempt that began after it was parked has succeeded on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unpark {
+    /// The route.
+    pub route: Route,
+    /// When that attempt began: a park that is younger stays.
+    pub began_at: Time,
+}
+
 impl Park {
     /// Says whether the route takes no work at this time.
     #[must_use]

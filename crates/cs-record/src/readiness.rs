@@ -1,8 +1,10 @@
 //! What a card is ready for.
 
-use cs_model::{AskState, AskTo, CardState, Ending, Opening, RunId, RunKind, RunState, Time};
+use cs_model::{
+    AskState, AskTo, CardState, Ending, Opening, RunId, RunKind, RunState, Time, TurnSeq, TurnState,
+};
 
-use crate::{Aggregate, Ask, Readiness, ReadyFor, Run};
+use crate::{Aggregate, Ask, Readiness, ReadyFor, Run, TurnMark};
 
 /// Says what a card is ready for, from the aggregate alone. It is stored after every decision; takes select by it and
 /// decide by it again under the lock.
@@ -11,7 +13,8 @@ use crate::{Aggregate, Ask, Readiness, ReadyFor, Run};
 /// * A run whose process is on the record is ready for nothing, whatever its state: only the proof of its end, which is
 ///   [`clear_process`](cs_fence::AttemptRecord::clear_process), lets its next attempt start. One tree, one agent.
 /// * Pending turns go before the wait of a retry: somebody has spoken. Live workers do not keep them waiting.
-/// * A run that asked goes on when none of its questions is open and at least one answer is news to it.
+/// * A run that asked goes on as soon as an answer is news to it; what is still open is named in its prompt. So does an owner that had
+///   ended for good before it could settle its answer, once its card is open again.
 /// * An owner is woken for a question of a child at once, and to read its children back when all of them have ended.
 /// * Of several things the one that is due first counts; the next decision finds the others.
 #[must_use]
@@ -66,11 +69,15 @@ fn speaker(aggregate: &Aggregate) -> Option<Step> {
         return None;
     }
     turns(aggregate, Some(owner.id)).or_else(|| {
-        let steps = [
-            goes_on(aggregate, owner),
-            question(aggregate, owner),
-            children(aggregate, owner),
-        ];
+        let steps = if can_be_woken(owner) {
+            [
+                rearm(aggregate, owner),
+                question(aggregate, owner),
+                children(aggregate, owner),
+            ]
+        } else {
+            [goes_on(aggregate, owner), None, None]
+        };
         steps.into_iter().flatten().min_by_key(|step| step.from)
     })
 }
@@ -108,16 +115,16 @@ fn goes_on(aggregate: &Aggregate, run: &Run) -> Option<Step> {
     }
 }
 
+/// An answer to a question of a run that no attempt has settled.
 fn rearm(aggregate: &Aggregate, run: &Run) -> Option<Step> {
-    let mut from = None;
-    for ask in aggregate.asks.iter().filter(|ask| ask.run == run.id) {
-        match ask.state {
-            AskState::Open | AskState::Accepted => return None,
-            AskState::Answered if !ask.delivered => from = from.max(ask.answered_at),
-            AskState::Answered | AskState::Withdrawn => {}
-        }
-    }
-    from.map(|from| Step {
+    let news = |ask: &&Ask| ask.run == run.id && ask.state == AskState::Answered && !ask.delivered;
+    let from = aggregate
+        .asks
+        .iter()
+        .filter(news)
+        .filter_map(|ask| ask.answered_at)
+        .max()?;
+    Some(Step {
         what: ReadyFor::Rearm,
         from,
         run: Some(run.id),
@@ -127,7 +134,7 @@ fn rearm(aggregate: &Aggregate, run: &Run) -> Option<Step> {
 /// A question of a child for the owner to settle.
 fn question(aggregate: &Aggregate, owner: &Run) -> Option<Step> {
     let from = questions(aggregate, owner.id).map(|ask| ask.asked_at).min()?;
-    can_be_woken(owner).then_some(Step {
+    Some(Step {
         what: ReadyFor::Rearm,
         from,
         run: Some(owner.id),
@@ -147,7 +154,7 @@ fn children(aggregate: &Aggregate, owner: &Run) -> Option<Step> {
         .iter()
         .filter_map(|child| child.ended_at)
         .max()?;
-    can_be_woken(owner).then_some(Step {
+    Some(Step {
         what: ReadyFor::Rearm,
         from,
         run: Some(owner.id),
@@ -162,19 +169,13 @@ pub(crate) fn ended_children(aggregate: &Aggregate, parent: RunId) -> Option<Vec
     (over && !children.is_empty()).then_some(children)
 }
 
-/// Says whether a run that is not at work may be started for what its children did.
-fn can_be_woken(run: &Run) -> bool {
-    match run.state {
-        RunState::Asked | RunState::Ended(Ending::Finished) => true,
-        RunState::Running
-        | RunState::Ended(
-            Ending::Failed
-            | Ending::Interrupted
-            | Ending::Stopped
-            | Ending::Capped(_)
-            | Ending::Blocked
-            | Ending::Orphaned(_),
-        ) => false,
+/// Says whether an owner that is not at work may be started for an answer or for what its children did: unless it goes on by itself.
+/// One that has ended for good is woken only once its card is open again, which is for a person to say.
+fn can_be_woken(owner: &Run) -> bool {
+    match owner.state {
+        RunState::Asked => true,
+        RunState::Running => false,
+        RunState::Ended(_) => owner.again_at.is_none(),
     }
 }
 
@@ -186,14 +187,19 @@ pub(crate) fn is_done(aggregate: &Aggregate) -> bool {
         CardState::Landed | CardState::Closed => true,
         CardState::Failed | CardState::Stopped => false,
         CardState::Open => {
-            let answered = aggregate
-                .owner()
-                .is_some_and(|owner| owner.state == RunState::Ended(Ending::Finished));
+            let answered = match aggregate.owner() {
+                Some(owner) => owner.state == RunState::Ended(Ending::Finished),
+                None => card.last_seq > TurnSeq::START && aggregate.turns.iter().all(is_settled),
+            };
             card.codebase.is_none()
                 && answered
-                && aggregate.pending().next().is_none()
+                && next_step(aggregate).is_none()
                 && aggregate.open_asks() == 0
                 && aggregate.runs.iter().all(|run| !run.goes_on())
         }
     }
+}
+
+fn is_settled(turn: &TurnMark) -> bool {
+    turn.state == TurnState::Settled
 }

@@ -147,13 +147,17 @@ fn an_answer_wakes_the_run_that_asked() {
     const OPEN: (AskState, u8, bool) = (AskState::Open, 1, false);
     check(ASKED, ReadyFor::Rearm, 4);
     check_nothing(Case {
-        asks: &[OPEN, (AskState::Answered, 4, false)],
+        asks: &[OPEN],
         ..ASKED
     });
-    check_nothing(Case {
-        asks: &[(AskState::Accepted, 1, false), (AskState::Answered, 4, false)],
-        ..ASKED
-    });
+    check(
+        Case {
+            asks: &[OPEN, (AskState::Answered, 4, false)],
+            ..ASKED
+        },
+        ReadyFor::Rearm,
+        4,
+    );
     check_nothing(Case {
         asks: &[(AskState::Answered, 4, true)],
         ..ASKED
@@ -170,10 +174,14 @@ fn an_answer_wakes_the_run_that_asked() {
         ReadyFor::Rearm,
         6,
     );
-    check_nothing(Case {
-        owner: PLAIN.owner,
-        ..ASKED
-    });
+    check(
+        Case {
+            owner: Some(RunState::Ended(Ending::Stopped)),
+            ..ASKED
+        },
+        ReadyFor::Rearm,
+        4,
+    );
 }
 
 #[test]

@@ -139,7 +139,7 @@ pub enum SettleError {
 #[async_trait]
 pub trait SettlementRecord: fmt::Debug + Send + Sync {
     /// Ends a running attempt with success: writes the words as a turn, settles the turns that the run had taken, counts a
-    /// new delivery, and finishes the run; with a question the run is `asked` instead and keeps what it holds.
+    /// new delivery, and finishes the run; with a question of it open the run is `asked` instead.
     ///
     /// # Errors
     /// [`SettleError`] when the record cannot answer.

@@ -116,6 +116,9 @@ pub fn retry(class: FailureClass, facts: &RetryFacts) -> Retry {
         FailureClass::Overloaded | FailureClass::Infrastructure | FailureClass::Capacity => {
             bounded(class, facts, |facts| LOAD_WAITS.after(facts.same_class_in_row))
         }
+        FailureClass::Credit | FailureClass::Authentication if facts.starts >= MAX_STARTS => {
+            Retry::Final(FinalCause::TooManyStarts)
+        }
         FailureClass::Credit | FailureClass::Authentication => Retry::Parked,
         FailureClass::InvalidRequest | FailureClass::Cancelled => Retry::Final(FinalCause::NotRetried),
     }

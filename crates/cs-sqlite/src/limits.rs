@@ -6,7 +6,7 @@ use cs_record::{LiveLimit, Park, Pause, Route, Scope, StoreError};
 use crate::SqliteStore;
 use crate::error::{commit_error, store_error};
 use crate::load::json;
-use crate::row_limits::{LimitRow, ParkRow, PauseRow, RouteRow};
+use crate::row_limits::{LimitRow, ParkRow, PauseRow, UnparkRow};
 
 /// Returns the key of a scope, its machine and its codebase.
 fn scope_columns(scope: Scope) -> (String, Option<String>, Option<String>) {
@@ -127,7 +127,7 @@ pub(crate) async fn parks(store: &SqliteStore, machine: MachineId) -> Result<Vec
 pub(crate) async fn unpark(store: &SqliteStore, route: &Route) -> Result<bool, StoreError> {
     let mut tx = store.begin().await?;
     let done = sqlx::query(include_str!("../queries/delete_parked_routes.sql"))
-        .bind(json(&[RouteRow::from(route)])?)
+        .bind(json(&[UnparkRow::from(route)])?)
         .execute(&mut *tx)
         .await
         .map_err(|error| store_error("delete_parked_routes", error))?;

@@ -1,7 +1,7 @@
 //! Rows of pauses, limits and parked routes, both ways.
 
 use cs_model::Time;
-use cs_record::{LiveLimit, Park, Pause, Route, Scope, StoreError};
+use cs_record::{LiveLimit, Park, Pause, Route, Scope, StoreError, Unpark};
 use serde::Serialize;
 use sqlx::FromRow;
 
@@ -109,18 +109,30 @@ impl TryFrom<ParkRow> for Park {
     }
 }
 
-/// The key of a parked route.
+/// The key of a parked route, and from when on a park of it stays.
 #[derive(Serialize)]
-pub(crate) struct RouteRow {
+pub(crate) struct UnparkRow {
     machine_id: String,
     agent: String,
+    /// Nothing: it goes, however young it is.
+    began_at: Option<i64>,
 }
 
-impl From<&Route> for RouteRow {
+impl From<&Route> for UnparkRow {
     fn from(route: &Route) -> Self {
         Self {
             machine_id: route.machine.to_string(),
             agent: route.agent.to_string(),
+            began_at: None,
+        }
+    }
+}
+
+impl From<&Unpark> for UnparkRow {
+    fn from(unpark: &Unpark) -> Self {
+        Self {
+            began_at: Some(unpark.began_at.unix_micros()),
+            ..Self::from(&unpark.route)
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::error::store_error;
 use crate::load::json;
 use crate::row_asks::AskRow;
 use crate::row_cards::{CardRow, MarkRow, author_columns};
-use crate::row_limits::{ParkRow, RouteRow};
+use crate::row_limits::{ParkRow, UnparkRow};
 use crate::row_runs::{LandingRow, RunRow};
 
 /// A row before and after, as the update statements read it.
@@ -121,7 +121,7 @@ async fn write_texts_and_dependencies(
 async fn write_parks(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
     let parks: Vec<_> = writes.parks.iter().map(ParkRow::from).collect();
     batch!(connection, "upsert_parked_routes", &parks).await?;
-    let routes: Vec<_> = writes.unparks.iter().map(RouteRow::from).collect();
+    let routes: Vec<_> = writes.unparks.iter().map(UnparkRow::from).collect();
     let sql = include_str!("../queries/delete_parked_routes.sql");
     run_over(connection, "delete_parked_routes", sql, &routes).await?;
     Ok(())

@@ -58,8 +58,8 @@ impl Daemon {
             self.sweep_trees().await;
             self.cx.deps.borders.reach(Border::P1);
             self.take_work(&peeked).await.map_err(PassTrouble::Take)?;
-            self.forget_old().await;
         }
+        self.forget_old().await;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cs_fence::{Attempt, TokenHash};
+use cs_fence::{Attempt, ProcessFact, TokenHash};
 use cs_journal::{Child, ClaimRequest, Task};
 use cs_model::{
     AskId, AskTo, CardId, CodebaseId, IdSource, MachineId, Opening, OperationId, Priority, TurnId,
@@ -125,9 +125,18 @@ impl Tour {
             offer: None,
             to: AskTo::Parent,
         };
+        let process = ProcessFact {
+            pid: 7,
+            start_ticks: 700,
+            boot_id: "boot".to_owned(),
+        };
+        let noted = self.world.attempts.record_process(&first, &process).await;
+        self.say(noted);
         let asked = self.world.agents.ask(&first, &question).await;
         self.say(asked);
         self.answer(&first).await;
+        let cleared = self.world.attempts.clear_process(&first, &process).await;
+        self.say(cleared);
         self.answer(&owner_of).await;
         let again = self.claim(machine, Task::Rearms).await.remove(0);
         self.brief(&again).await;

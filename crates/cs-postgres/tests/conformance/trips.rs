@@ -56,6 +56,10 @@ async fn forward(client: TcpStream, trips: Arc<AtomicUsize>) -> io::Result<()> {
     }
 }
 
+/// How often the same is done. A write cannot do with fewer round trips than it needs, but the pool can ask one more question in the
+/// background at any time, or open a second connection on a busy machine.
+const ROUNDS: usize = 5;
+
 /// The pool asks a connection that comes back whether it lives, in the background: that is one of them.
 #[tokio::test]
 async fn a_take_and_a_settlement_are_four_round_trips_each() {
@@ -79,19 +83,23 @@ async fn a_take_and_a_settlement_are_four_round_trips_each() {
     for attempt in take(&world, 1).await {
         answer(&world, &attempt).await;
     }
-    for _ in 0..30 {
-        new_card(&world).await;
+    let (mut fewest_of_takes, mut fewest_of_settlements) = (usize::MAX, usize::MAX);
+    for _ in 0..ROUNDS {
+        for _ in 0..20 {
+            new_card(&world).await;
+        }
+        let before = trips.load(Ordering::SeqCst);
+        let attempts = take(&world, 20).await;
+        let taken = trips.load(Ordering::SeqCst);
+        answer(&world, &attempts[0]).await;
+        let settled = trips.load(Ordering::SeqCst);
+        assert_eq!(attempts.len(), 20);
+        fewest_of_takes = fewest_of_takes.min(taken - before);
+        fewest_of_settlements = fewest_of_settlements.min(settled - taken);
     }
-    let before = trips.load(Ordering::SeqCst);
-    let attempts = take(&world, 20).await;
-    let taken = trips.load(Ordering::SeqCst);
-    answer(&world, &attempts[0]).await;
-    let settled = trips.load(Ordering::SeqCst);
-    assert_eq!(attempts.len(), 20);
-    let (take, settle) = (taken - before, settled - taken);
-    assert!(take <= 5 && settle <= 5, "take {take}, settlement {settle}");
+    let fewest = (fewest_of_takes, fewest_of_settlements);
     assert!(
-        take >= 4 && settle >= 4,
-        "the counter counts: take {take}, settlement {settle}"
+        matches!(fewest, (4..=5, 4..=5)),
+        "take and settlement: {fewest:?}"
     );
 }

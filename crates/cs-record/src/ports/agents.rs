@@ -16,7 +16,7 @@ pub trait AgentActs: fmt::Debug + Send + Sync {
     /// taken by [`answer`](cs_settle::SettlementRecord::answer) as ever. The same ask again changes nothing.
     ///
     /// # Errors
-    /// Refused for an empty or too long question.
+    /// Refused for an empty or too long question, and, to be tried again, before the process of the attempt was recorded.
     async fn ask(&self, attempt: &Attempt, ask: &NewAsk) -> Result<Fenced<()>, RecordError>;
 
     /// Answers a question that a child of this attempt's run asked it. The first answer wins.

@@ -158,7 +158,8 @@ pub trait PeopleActs: fmt::Debug + std::marker::Send + Sync {
     async fn accept_landing(&self, accept: &AcceptLanding) -> Result<Landing, RecordError>;
 
     /// Ends the live runs of a card at once, before any process dies; the turns that they held are handed back. The card is
-    /// `stopped` until a new turn. Says whether anything was live or pending; a closed or landed card stays as it is.
+    /// `stopped` until a retry or a new turn. Says whether anything was live or pending; a closed or landed card stays as it is, and
+    /// so does a failed or stopped one of which nothing is live.
     ///
     /// # Errors
     /// Not found for an unknown card.

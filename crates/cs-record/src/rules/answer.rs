@@ -1,17 +1,20 @@
 //! An attempt ends with success.
 
+use std::borrow::Cow;
+
 use cs_fence::{Attempt, Fenced, Verdict, judge};
 use cs_model::{AskState, Author, Ending, IdSource, RunId, RunKind, RunState, Time, TurnId, TurnState};
 use cs_settle::{Answer, Answered, Usage};
 
+use super::MAX_TURN_BYTES;
 use super::ask::new_ask;
 use crate::aggregate::{Draft, Words};
-use crate::{Aggregate, Ask, Card, Route, Run, RunText, Writes};
+use crate::{Aggregate, Ask, Card, Route, Run, RunText, Unpark, Writes};
 
 /// Writes the words, as a turn or as the report of a worker, settles the turns, answers and children that the attempt was given,
 /// and begins new counts of tries and starts. The run is `asked` when it ends with a question, or has a question open, or has an
-/// answer that came too late for this attempt; otherwise it is finished. A success says that its route works: it is parked no
-/// more.
+/// answer that came too late for this attempt; otherwise it is finished. A success says that its route works: a park that is
+/// older than the attempt ends.
 ///
 /// The same answer again finds its ask and gives the same result (crash point P14); without an ask it is stale.
 pub fn answer(
@@ -38,7 +41,7 @@ pub fn answer(
     let turn = answer
         .text
         .as_ref()
-        .and_then(|text| speak(&mut draft, run, text, ids));
+        .and_then(|text| speak(&mut draft, run, &within_limit(text), ids));
     if let Some(ask) = &answer.ask
         && !draft.asks.iter().any(|known| known.id == ask.id)
     {
@@ -46,12 +49,28 @@ pub fn answer(
         draft.asks.push(row);
     }
     add_usage(&mut draft.card, &answer.usage);
-    draft.unparks.push(Route {
-        machine: run.machine,
-        agent: run.agent.clone(),
+    draft.unparks.push(Unpark {
+        route: Route {
+            machine: run.machine,
+            agent: run.agent.clone(),
+        },
+        began_at: run.resumed_at.unwrap_or(run.started_at),
     });
     let asked = settle(&mut draft, attempt.run);
     (draft.finish(), Fenced::Applied(Answered { turn, asked }))
+}
+
+/// Cuts words that are longer than a turn may be, and says so; the transcript has all of them.
+fn within_limit(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_TURN_BYTES {
+        return Cow::Borrowed(text);
+    }
+    let note = format!("\n\n[cut: {} bytes in all, the transcript has them]", text.len());
+    let mut end = MAX_TURN_BYTES - note.len();
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    Cow::Owned(format!("{}{note}", &text[..end]))
 }
 
 /// Writes what a run says where its kind says it.

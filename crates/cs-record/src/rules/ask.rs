@@ -13,7 +13,8 @@ use crate::{Aggregate, Ask, Refusal, Writes};
 /// question again changes nothing.
 ///
 /// # Errors
-/// Refused for an empty or too long question.
+/// Refused for an empty or too long question, and before the process of the attempt is on the record: it is what keeps the next
+/// attempt from starting while this one has asked and still runs.
 pub fn ask(
     aggregate: &Aggregate,
     attempt: &Attempt,
@@ -30,6 +31,12 @@ pub fn ask(
         return Ok((Writes::default(), Fenced::Applied(())));
     }
     check_body("the question", &ask.question)?;
+    if aggregate
+        .run(attempt.run)
+        .is_some_and(|run| run.process.is_none())
+    {
+        return Err(Refusal::StartNotNoted);
+    }
     let mut draft = Draft::of(aggregate, now);
     let row = new_ask(&draft, attempt.run, ask, None);
     draft.asks.push(row);
@@ -70,7 +77,7 @@ pub(super) fn new_ask(draft: &Draft<'_>, run: RunId, ask: &NewAsk, turn: Option<
     }
 }
 
-/// Answers a question of a child. The first answer wins.
+/// Answers a question that a child asked this run. The first answer wins; the same one again changes nothing.
 ///
 /// # Errors
 /// Refused when the question is not one of a child of the attempt's run, is not open, or the text is none of its choices.
@@ -94,8 +101,13 @@ pub fn settle_ask(
             .run(ask.run)
             .is_some_and(|run| run.parent == Some(attempt.run))
     };
-    let found = aggregate.asks.iter().filter(|ask| ask.id == id).find(child);
-    let ask = found.ok_or_else(|| Refusal::NotYourQuestion { ask: id.short() })?;
+    let to_parent = |ask: &&Ask| ask.to == AskTo::Parent && ask.offer.is_none();
+    let mut mine = aggregate.asks.iter().filter(|ask| ask.id == id).filter(child);
+    let ask = mine.find(to_parent);
+    let ask = ask.ok_or_else(|| Refusal::NotYourQuestion { ask: id.short() })?;
+    if ask.answered_by == Some(Author::Agent(attempt.run)) && ask.answer.as_deref() == Some(body) {
+        return Ok((Writes::default(), Fenced::Applied(ask.clone())));
+    }
     let row = answered(aggregate, ask, body, Author::Agent(attempt.run), now)?;
     let mut draft = Draft::of(aggregate, now);
     for known in draft.asks.iter_mut().filter(|known| known.id == id) {

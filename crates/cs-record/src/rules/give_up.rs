@@ -55,7 +55,13 @@ pub fn give_up(
             if failure.class == FailureClass::RateLimit {
                 draft.parks.push(park(run, failure, now, Some(not_before)));
             }
-            go_on(&mut draft, run.id, not_before);
+            // A park does the waiting: what opens the route, or leads the work to another, lets the run go on at once.
+            let from = if failure.class == FailureClass::RateLimit {
+                now
+            } else {
+                not_before
+            };
+            go_on(&mut draft, run.id, from);
             if let (NextSession::Fresh, Some(run)) = (session, draft.run_mut(run.id)) {
                 run.fresh = true;
             }

@@ -74,6 +74,7 @@ fn cut_short(draft: &mut Draft<'_>, id: RunId) {
     let Some(run) = draft.run_mut(id) else {
         return;
     };
+    run.failures_in_row = 0;
     if run.starts < MAX_STARTS {
         run.again_at = Some(now);
         return;

@@ -238,7 +238,8 @@ fn landed(draft: &mut Draft<'_>, offer: Option<AskId>, report: &str) {
         draft.end_run(run, RunState::Ended(Ending::Finished));
     }
     let waiting = draft.turns.iter().any(|turn| turn.state == TurnState::Pending);
-    if draft.card.state != CardState::Open || !waiting {
+    let is_closed = draft.card.state == CardState::Closed;
+    if !is_closed && (draft.card.state != CardState::Open || !waiting) {
         draft.card.state = CardState::Landed;
         draft.card.reason = None;
     }

@@ -8,23 +8,29 @@ use crate::{Aggregate, Writes};
 /// Ends the live runs of a card at once, hands back the turns that they hold, withdraws their questions and refuses a landing
 /// that no machine has begun. Processes stay on the rows until their end is proven. Says whether anything was live or pending.
 ///
-/// A landing that is running goes on: its base may have moved already. A failed, landed or closed card stays as it is.
+/// A landing that is running goes on: its base may have moved already. A landed or closed card stays as it is, and so does a failed or
+/// stopped one of which nothing is live.
 #[must_use]
 pub fn stop_card(aggregate: &Aggregate, person: &Person, now: Time) -> (Writes, bool) {
-    match aggregate.card.state {
-        CardState::Open => {}
-        CardState::Failed | CardState::Stopped | CardState::Landed | CardState::Closed => {
-            return (Writes::default(), false);
-        }
-    }
-    let mut draft = Draft::of(aggregate, now);
-    let goes_on: Vec<RunId> = draft
+    let state = aggregate.card.state;
+    let goes_on: Vec<RunId> = aggregate
         .runs
         .iter()
-        .filter(|run| run.state.is_live() || run.again_at.is_some())
+        .filter(|run| run.goes_on())
         .map(|run| run.id)
         .collect();
-    let anything = !goes_on.is_empty() || !draft.turns.is_empty() || aggregate.live_landing().is_some();
+    let accepted = aggregate
+        .landings
+        .iter()
+        .any(|landing| landing.state == LandingState::Accepted);
+    let is_live = !goes_on.is_empty() || accepted;
+    match state {
+        CardState::Landed | CardState::Closed => return (Writes::default(), false),
+        CardState::Failed | CardState::Stopped if !is_live => return (Writes::default(), false),
+        CardState::Open | CardState::Failed | CardState::Stopped => {}
+    }
+    let anything = is_live || !aggregate.turns.is_empty() || aggregate.live_landing().is_some();
+    let mut draft = Draft::of(aggregate, now);
     for run in goes_on {
         draft.end_run(run, RunState::Ended(Ending::Stopped));
         draft.move_leased(run, TurnState::Pending);

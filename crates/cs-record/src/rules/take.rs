@@ -24,7 +24,8 @@ pub struct Taker<'a> {
 /// Starts the next attempt of the run that a card is ready for, when the machine asks for such work and may have it; nothing
 /// otherwise.
 ///
-/// The attempt of an owner or launcher gets all pending turns and those that a former attempt had taken; an owner also gets the
+/// The attempt of an owner, or of a launcher while there is no owner, gets all pending turns and those that a former attempt had
+/// taken; an owner also gets the
 /// questions of its children, and once all have ended, the children to read back. Every attempt gets the answers to its own
 /// questions that no attempt has settled.
 #[must_use]
@@ -99,9 +100,12 @@ fn hand_over(
     before: Option<&Run>,
     (run, epoch): (RunId, Epoch),
 ) -> Woke {
-    let speaks = draft
-        .run_mut(run)
-        .is_some_and(|run| matches!(run.kind, RunKind::Owner | RunKind::Launcher));
+    let has_owner = draft.card.owner.is_some();
+    let speaks = draft.run_mut(run).is_some_and(|run| match run.kind {
+        RunKind::Owner => true,
+        RunKind::Launcher => !has_owner,
+        RunKind::Worker | RunKind::Issue => false,
+    });
     let mut spoken = false;
     for turn in draft.turns.iter_mut().filter(|_| speaks) {
         if turn.state == TurnState::Pending {

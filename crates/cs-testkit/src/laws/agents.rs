@@ -11,6 +11,7 @@ use super::World;
 /// A question is on the record at once, also twice; its run is asked, its words are taken when it ends, once. Invariant 10.
 pub async fn a_question_is_asked_while_the_agent_runs(world: &World) {
     let taken = world.running().await;
+    world.note(&taken.attempt).await;
     let question = world.question(&[], None).ask.expect("it asks");
     for _ in 0..2 {
         let asked = world
@@ -47,12 +48,7 @@ pub async fn a_question_is_asked_while_the_agent_runs(world: &World) {
 /// An answer that comes before the attempt has ended wakes the next one, not before the first one's process is gone.
 pub async fn an_early_answer_waits_for_the_end_of_the_attempt(world: &World) {
     let taken = world.running().await;
-    let process = World::process(7);
-    let _ = world
-        .attempts
-        .record_process(&taken.attempt, &process)
-        .await
-        .expect("it answers");
+    world.note(&taken.attempt).await;
     let question = world.question(&[], None).ask.expect("it asks");
     let _ = world
         .agents
@@ -62,18 +58,14 @@ pub async fn an_early_answer_waits_for_the_end_of_the_attempt(world: &World) {
     world.reply(question.id).await;
     assert!(world.take(Task::Rearms).await.is_none(), "its process runs");
     let _ = world.answer(&taken.attempt, &World::words("I asked")).await;
-    let cleared = world
-        .attempts
-        .clear_process(&taken.attempt, &process)
-        .await
-        .expect("it answers");
-    assert_eq!(cleared, Fenced::Applied(()));
+    world.gone(&taken.attempt).await;
     assert!(world.take(Task::Rearms).await.is_some());
 }
 
 /// A harness that fails after its question was taken has not failed: the question stands. Scenario 23.
 pub async fn a_failure_after_a_question_is_none(world: &World) {
     let taken = world.running().await;
+    world.note(&taken.attempt).await;
     let question = world.question(&[], None).ask.expect("it asks");
     let _ = world
         .agents
@@ -84,6 +76,7 @@ pub async fn a_failure_after_a_question_is_none(world: &World) {
     assert_eq!(gave_up, Fenced::Applied(GaveUp::Asked));
     assert_eq!(world.run_state(taken.claimed.card).await, RunState::Asked);
     assert_eq!(world.owner(taken.claimed.card).await.tries, 0);
+    world.gone(&taken.attempt).await;
     world.reply(question.id).await;
     assert!(world.take(Task::Rearms).await.is_some());
 }
@@ -91,6 +84,7 @@ pub async fn a_failure_after_a_question_is_none(world: &World) {
 /// A failed sign-in after a question is a failed sign-in: its route is parked. Scenario 25.
 pub async fn a_failed_sign_in_after_a_question_parks_the_route(world: &World) {
     let taken = world.running().await;
+    world.note(&taken.attempt).await;
     let question = world.question(&[], None).ask.expect("it asks");
     let _ = world
         .agents
@@ -113,6 +107,18 @@ pub async fn a_failed_sign_in_after_a_question_parks_the_route(world: &World) {
         1,
         "its question stands"
     );
+}
+
+/// Nobody asks before its start is on the record: the process there is what keeps the next attempt from starting beside it.
+/// Invariant 7.
+pub async fn nobody_asks_before_its_start_is_noted(world: &World) {
+    let taken = world.running().await;
+    let question = world.question(&[], None).ask.expect("it asks");
+    let early = world.agents.ask(&taken.attempt, &question).await;
+    assert_eq!(early.expect_err("it is early").class(), ErrorClass::Conflict);
+    world.note(&taken.attempt).await;
+    let asked = world.agents.ask(&taken.attempt, &question).await;
+    assert_eq!(asked.expect("it answers"), Fenced::Applied(()));
 }
 
 /// Nobody but the current attempt asks, and not without words.

@@ -2,7 +2,7 @@
 
 use cs_fence::{Attempt, Fenced};
 use cs_journal::{Child, DispatchRefusal, Task, Woke};
-use cs_model::{AskState, AskTo, Author, CardState, Ending, FailureClass, RunKind, RunState, TurnState};
+use cs_model::{AskState, AskTo, Author, CardState, Ending, FailureClass, RunKind, RunState};
 use cs_record::{RunBrief, SendTo};
 use cs_settle::{Answered, GaveUp};
 
@@ -20,11 +20,11 @@ fn child(parent: Attempt, brief: &str) -> Task {
 }
 
 /// Sends a child that there is room for.
-pub(crate) async fn dispatch(world: &World, parent: &Attempt, brief: &str) -> Taken {
+pub(super) async fn dispatch(world: &World, parent: &Attempt, brief: &str) -> Taken {
     world.take(child(*parent, brief)).await.expect("it can be sent")
 }
 
-async fn refusal(world: &World, parent: &Attempt, brief: &str) -> DispatchRefusal {
+pub(super) async fn refusal(world: &World, parent: &Attempt, brief: &str) -> DispatchRefusal {
     let before = world.picture().await;
     let (receipt, _) = world
         .claim(child(*parent, brief), 1)
@@ -42,7 +42,7 @@ async fn brief(world: &World, attempt: &Attempt) -> RunBrief {
     }
 }
 
-async fn finish(world: &World, attempt: &Attempt, words: &str) -> Answered {
+pub(super) async fn finish(world: &World, attempt: &Attempt, words: &str) -> Answered {
     match world.answer(attempt, &World::words(words)).await {
         Fenced::Applied(answered) => answered,
         Fenced::Stale(standing) => panic!("it is current: {standing}"),
@@ -191,6 +191,7 @@ pub async fn a_worker_that_fails_is_read_back(world: &World) {
 async fn asking(world: &World, worker: &Taken) -> cs_model::AskId {
     let mut question = world.question(&["left", "right"], None).ask.expect("it asks");
     question.to = AskTo::Parent;
+    world.note(&worker.attempt).await;
     let asked = world
         .agents
         .ask(&worker.attempt, &question)
@@ -212,6 +213,7 @@ pub async fn a_parent_settles_the_question_of_its_worker(world: &World) {
         "it goes to the parent"
     );
     finish(world, &worker.attempt, "I wait").await;
+    world.gone(&worker.attempt).await;
     let back = world.take(Task::Rearms).await.expect("it is asked");
     assert_eq!(back.claimed.woke, Woke::Question(ask));
     assert_eq!(brief(world, &back.attempt).await.questions[0].id, ask);
@@ -259,6 +261,7 @@ pub async fn a_question_that_a_parent_leaves_goes_to_a_person(world: &World) {
     finish(world, &owner.attempt, "it digs").await;
     let ask = asking(world, &worker).await;
     finish(world, &worker.attempt, "I wait").await;
+    world.gone(&worker.attempt).await;
     let back = world.take(Task::Rearms).await.expect("it is asked");
     finish(world, &back.attempt, "I do not know").await;
     assert!(world.take(Task::Rearms).await.is_none());
@@ -269,92 +272,56 @@ pub async fn a_question_that_a_parent_leaves_goes_to_a_person(world: &World) {
     );
 }
 
-/// A launcher starts for the first turn of its card and sends the owner, who gets all later turns; there is one owner.
-/// Invariant 2.
-pub async fn a_launcher_finds_the_owner(world: &World) {
-    let launcher = world.launching().await;
-    assert_eq!(launcher.claimed.kind, RunKind::Launcher);
-    let card = launcher.claimed.card;
-    world.send(SendTo::Card(card), "also this").await;
-    assert!(
-        world.take(Task::Turns).await.is_none(),
-        "the launcher finds its owner first"
-    );
-    let owner = dispatch(world, &launcher.attempt, "own it").await;
+/// A stop reaches workers that go on although their owner has failed for good.
+pub async fn a_stop_reaches_workers_of_a_failed_card(world: &World) {
+    let owner = world.running().await;
+    let worker = dispatch(world, &owner.attempt, "dig").await;
+    let _ = world.give_up(&owner.attempt, FailureClass::InvalidRequest).await;
+    let card = owner.claimed.card;
+    let closed = world.people.close_card(card, &world.person).await;
     assert_eq!(
-        (owner.claimed.kind, owner.claimed.codebase),
-        (RunKind::Owner, Some(world.codebase))
+        closed.expect_err("a worker runs").class(),
+        cs_record::ErrorClass::Conflict
     );
-    assert_eq!(
-        refusal(world, &launcher.attempt, "again").await,
-        DispatchRefusal::HasOwner
-    );
-    finish(world, &owner.attempt, "I own it").await;
-    let next = world.take(Task::Turns).await.expect("its owner has the new turn");
-    assert_eq!(next.claimed.run, owner.claimed.run);
-    let silent = cs_settle::Answer::default();
-    let ended = world.answer(&launcher.attempt, &silent).await;
-    assert!(
-        matches!(
-            ended,
-            Fenced::Applied(Answered {
-                turn: None,
-                asked: false
-            })
-        ),
-        "{ended:?}"
-    );
-}
-
-/// A launcher's failure fails its card and keeps the message, so that no launcher is started for it again and again; a retry by
-/// a person gives it back. Scenario 26. Invariant 9.
-pub async fn a_launchers_failure_does_not_return_the_message(world: &World) {
-    let launcher = world.launching().await;
-    let card = launcher.claimed.card;
-    let gave_up = world
-        .give_up(&launcher.attempt, FailureClass::InvalidRequest)
-        .await;
-    assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 0 }));
-    let turns = world
-        .cards
-        .turns(card, cs_model::TurnSeq::START, 9)
-        .await
-        .expect("it is there");
-    assert_eq!(
-        (turns[0].state, turns[0].run),
-        (TurnState::Leased, Some(launcher.claimed.run))
-    );
-    assert_eq!(world.detail(card).await.card.state, CardState::Failed);
-    assert!(world.take(Task::Turns).await.is_none() && world.take(Task::Resumes).await.is_none());
     assert!(
         world
             .people
-            .retry_card(card, &world.person)
+            .stop_card(card, &world.person)
             .await
-            .expect("it can be tried again")
+            .expect("it stops")
     );
-    let again = world.take(Task::Turns).await.expect("a person wants it tried");
-    assert_eq!(again.claimed.woke, Woke::Turns(vec![turns[0].id]));
-    assert_ne!(again.claimed.run, launcher.claimed.run);
+    let late = world.answer(&worker.attempt, &World::words("dug")).await;
+    assert!(matches!(late, Fenced::Stale(_)), "{late:?}");
+    assert_eq!(world.detail(card).await.card.state, CardState::Stopped);
 }
 
-/// A launcher that fails after it has sent the owner does not fail the card (ST-5).
-pub async fn a_launcher_that_has_sent_the_owner_fails_alone(world: &World) {
-    let launcher = world.launching().await;
-    let owner = dispatch(world, &launcher.attempt, "own it").await;
-    let gave_up = world
-        .give_up(&launcher.attempt, FailureClass::InvalidRequest)
-        .await;
-    assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 0 }));
-    let detail = world.detail(launcher.claimed.card).await;
+/// A card without a codebase is done only when its children are read back too. Invariant 16.
+pub async fn a_card_with_something_to_read_back_is_not_done(world: &World) {
+    let card = world.send(world.plain_card(), "tell me").await.card;
+    let owner = world.running_card(card).await;
+    let worker = dispatch(world, &owner.attempt, "dig").await;
+    finish(world, &owner.attempt, "it digs").await;
+    finish(world, &worker.attempt, "dug").await;
+    assert!(!world.detail(card).await.card.done);
+    let back = world.take(Task::Rearms).await.expect("it is read back");
+    finish(world, &back.attempt, "it is dug").await;
+    assert!(world.detail(card).await.card.done);
+}
+
+/// A launcher starts for the first turn of its card and sends the owner, who gets all later turns; there is one owner.
+/// A launcher's failure fails its card and keeps the message, so that no launcher is started for it again and again; a retry by
+/// An owner may not answer for a person: what its worker asks a person, or offers, is not its to settle.
+pub async fn a_parent_does_not_answer_for_a_person(world: &World) {
+    let owner = world.running().await;
+    let worker = dispatch(world, &owner.attempt, "dig").await;
+    world.note(&worker.attempt).await;
+    let question = world.question(&[], None).ask.expect("it asks");
+    let asked = world.agents.ask(&worker.attempt, &question).await;
+    assert_eq!(asked.expect("it answers"), Fenced::Applied(()));
+    let refused = world.agents.settle_ask(&owner.attempt, question.id, "left").await;
     assert_eq!(
-        (detail.card.state, detail.card.owner),
-        (CardState::Open, Some(owner.claimed.run))
-    );
-    finish(world, &owner.attempt, "done").await;
-    assert!(
-        world.take(Task::Turns).await.is_none(),
-        "the message was the launcher's, and is not answered twice"
+        refused.expect_err("a person is asked").class(),
+        cs_record::ErrorClass::Invalid
     );
 }
 
@@ -380,6 +347,7 @@ pub async fn a_stop_ends_children_too(world: &World) {
     assert_eq!(states, [RunState::Ended(Ending::Stopped); 2]);
     let late = world.answer(&worker.attempt, &World::words("dug")).await;
     assert!(matches!(late, Fenced::Stale(_)), "{late:?}");
+    assert!(!world.people.stop_card(card, &world.person).await.expect("it is"));
     world.send(SendTo::Card(card), "go on").await;
     let next = world.take(Task::Turns).await.expect("a turn opens it");
     let children = brief(world, &next.attempt)

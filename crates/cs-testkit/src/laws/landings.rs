@@ -311,3 +311,44 @@ pub async fn a_pause_keeps_landings_back_and_a_drain_does_not(world: &World) {
         assert!(world.machines.unpause(scope).await.expect("it answers"));
     }
 }
+
+/// A card is not closed while its work is being landed, nor while its landing waits; a stop withdraws one that waits.
+pub async fn a_card_that_lands_is_not_closed(world: &World) {
+    let (card, attempt) = running(world).await;
+    world
+        .people
+        .stop_card(card, &world.person)
+        .await
+        .expect("it stops");
+    let refused = world.people.close_card(card, &world.person).await;
+    assert_eq!(
+        refused.expect_err("it lands").class(),
+        cs_record::ErrorClass::Conflict
+    );
+    let _ = settle(world, &attempt, &landed()).await;
+    let card = offered(world).await;
+    world
+        .people
+        .stop_card(card, &world.person)
+        .await
+        .expect("it stops");
+    accept(world, card).await;
+    let refused = world.people.close_card(card, &world.person).await;
+    assert_eq!(
+        refused.expect_err("it is to land").class(),
+        cs_record::ErrorClass::Conflict
+    );
+    assert!(
+        world
+            .people
+            .stop_card(card, &world.person)
+            .await
+            .expect("it stops")
+    );
+    assert_eq!(take(world).await, None, "it is withdrawn");
+    world
+        .people
+        .close_card(card, &world.person)
+        .await
+        .expect("nothing moves");
+}

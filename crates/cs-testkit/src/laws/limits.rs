@@ -257,6 +257,39 @@ pub async fn a_rate_limit_parks_the_route_until_its_time(world: &World) {
     );
 }
 
+/// A success says that the route works only if its attempt began after the route was parked; a person can always say so.
+pub async fn an_older_success_does_not_open_a_route(world: &World) {
+    let before = world.running().await;
+    world.clock.advance(Duration::from_secs(1));
+    assert_eq!(
+        fail(world, FailureClass::Authentication, None).await,
+        GaveUp::Parked
+    );
+    let _ = world.answer(&before.attempt, &World::words("done")).await;
+    let parks = world.machines.parks(world.machine).await.expect("it answers");
+    assert_eq!(parks.len(), 1, "it began before");
+    assert!(world.take(Task::Resumes).await.is_none());
+}
+
+/// Ten starts park a card also when each of them ends at a parked route.
+pub async fn a_route_that_never_works_ends_in_a_failed_card(world: &World) {
+    let mut taken = world.running().await;
+    for start in 1.. {
+        let gave_up = world.give_up(&taken.attempt, FailureClass::Authentication).await;
+        if gave_up == Fenced::Applied(GaveUp::Parked) {
+            let route = world.machines.parks(world.machine).await.expect("it answers")[0]
+                .route
+                .clone();
+            world.machines.unpark(&route).await.expect("it answers");
+            taken = world.take(Task::Resumes).await.expect("it goes on");
+        } else {
+            assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 0 }));
+            assert_eq!(start, cs_settle::MAX_STARTS);
+            return;
+        }
+    }
+}
+
 /// A route is parked on its machine only.
 pub async fn another_machine_does_not_mind_a_parked_route(world: &World) {
     assert_eq!(

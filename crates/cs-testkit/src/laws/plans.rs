@@ -213,6 +213,49 @@ pub async fn a_person_tries_a_card_again(world: &World) {
     assert_eq!(refused.class(), ErrorClass::Conflict);
 }
 
+/// An answer that its run failed over for good wakes it again when a person tries the card again. Invariant 10.
+pub async fn a_retry_brings_an_answer_that_was_never_settled(world: &World) {
+    for class in [FailureClass::InvalidRequest, FailureClass::Cancelled] {
+        let taken = world.running().await;
+        let card = taken.claimed.card;
+        let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
+        world.reply(ask).await;
+        let second = world.take(Task::Rearms).await.expect("it has its answer");
+        let _ = world.give_up(&second.attempt, class).await;
+        assert!(world.take(Task::Rearms).await.is_none(), "the card has failed");
+        let ready = world.people.retry_card(card, &world.person).await;
+        assert!(ready.expect("it can be tried again"), "{class}");
+        let third = world.take(Task::Rearms).await.expect("its answer is there");
+        assert_eq!(third.claimed.run, taken.claimed.run);
+        let _ = world.answer(&third.attempt, &World::words("done")).await;
+    }
+    let taken = world.running().await;
+    let card = taken.claimed.card;
+    let ask = world.ask(&taken.attempt, &world.question(&[], None)).await;
+    world.reply(ask).await;
+    world.take(Task::Rearms).await.expect("it has its answer");
+    world
+        .people
+        .stop_card(card, &world.person)
+        .await
+        .expect("it stops");
+    let ready = world.people.retry_card(card, &world.person).await;
+    assert!(ready.expect("it can be tried again"));
+    assert!(world.take(Task::Rearms).await.is_some());
+}
+
+/// The result of a landing wakes its run although an older question of it is still open.
+pub async fn an_answer_does_not_wait_for_another_question(world: &World) {
+    let taken = world.running().await;
+    world.ask(&taken.attempt, &world.question(&[], None)).await;
+    world.send(SendTo::Card(taken.claimed.card), "by the way").await;
+    let second = world.take(Task::Turns).await.expect("a turn wakes it");
+    let later = world.ask(&second.attempt, &world.question(&[], None)).await;
+    assert!(world.take(Task::Rearms).await.is_none(), "nobody has answered");
+    world.reply(later).await;
+    assert!(world.take(Task::Rearms).await.is_some());
+}
+
 /// A closed card is over: its questions are withdrawn, a message is refused, closing again is harmless. A card at work is not
 /// closed.
 pub async fn a_closed_card_is_over(world: &World) {
@@ -295,6 +338,29 @@ pub async fn work_is_handed_back_between_two_starts(world: &World) {
         "the same run goes on elsewhere"
     );
     assert!(receipt.runs[0].fresh, "in a new conversation of its program");
+}
+
+/// Work that waits for a route goes on at once with another agent.
+pub async fn a_card_that_is_handed_to_another_route_waits_no_more(world: &World) {
+    let taken = world.running().await;
+    let mut failure = cs_settle::GiveUp::new(FailureClass::RateLimit, "not now");
+    failure.until = Some(world.clock.now().plus(Duration::from_secs(18_000)));
+    let _ = world.settlements.give_up(&taken.attempt, &failure).await;
+    let hand_back = HandBack {
+        card: taken.claimed.card,
+        agent: Some("other".parse().expect("a name")),
+        to_any_machine: false,
+        person: world.person.clone(),
+    };
+    world.people.hand_back(&hand_back).await.expect("it is free");
+    let mut request = world.request(Task::Resumes, 1);
+    request.agents = vec!["other".to_owned()];
+    let receipt = world
+        .claims
+        .claim(world.machine, world.operation(), &request)
+        .await
+        .expect("it answers");
+    assert_eq!(receipt.runs.len(), 1);
 }
 
 /// A claim of one run takes that run as its machine last saw it, or nothing.

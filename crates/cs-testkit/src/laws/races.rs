@@ -147,6 +147,7 @@ pub async fn of_sixteen_owners_one_is_sent(world: &World) {
 /// Of sixteen times that an agent's call asks the same question there is one ask. Invariant 10.
 pub async fn a_question_that_is_asked_sixteen_times_is_one(world: &World) {
     let taken = world.running().await;
+    world.note(&taken.attempt).await;
     let question = world.question(&[], None).ask.expect("it asks");
     let mut racers = JoinSet::new();
     for _ in 0..RACERS {

@@ -324,3 +324,17 @@ pub async fn a_full_context_begins_a_new_conversation(world: &World) {
     let third = world.take(Task::Turns).await.expect("a new turn");
     assert!(!third.claimed.fresh);
 }
+
+/// Words over the limit of a turn are cut and say so.
+pub async fn words_without_end_are_cut(world: &World) {
+    let taken = world.running().await;
+    let much = "\u{1f980}".repeat((1 << 20) / 4 + 1);
+    let _ = world.answer(&taken.attempt, &World::words(&much)).await;
+    let turns = world
+        .cards
+        .turns(taken.claimed.card, cs_model::TurnSeq::new(1), 1)
+        .await
+        .expect("it is there");
+    let body = &turns[0].body;
+    assert!(body.len() <= 1 << 20 && body.ends_with(" bytes in all, the transcript has them]"));
+}

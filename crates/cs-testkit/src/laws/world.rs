@@ -7,13 +7,13 @@ use std::sync::Arc;
 use cs_fence::{Attempt, AttemptRecord, Fenced, ProcessFact, TokenSeed};
 use cs_journal::{ClaimError, ClaimRecord, ClaimRequest, ClaimedRun, Receipt, Task};
 use cs_model::{
-    AgentName, AskId, AskTo, CardId, Clock, CodebaseId, FailureClass, IdSource, LandingId, MachineId,
-    Opening, OperationId, Person, RunState, TurnId, TurnSeq,
+    AgentName, AskId, AskState, AskTo, CardId, CardState, Clock, CodebaseId, FailureClass, IdSource,
+    LandingId, MachineId, Opening, OperationId, Person, RunState, TurnId, TurnSeq, TurnState,
 };
 use cs_record::{
-    AgentActs, Aggregate, AnswerAsk, CardDetail, CardFilter, CardReads, Codebases, DaemonReads, Housekeeping,
-    LandingRecord, Machines, Peeked, PeopleActs, Record, RowStore, Run, Send, SendTo, Sent, TurnMark,
-    readiness,
+    AgentActs, Aggregate, AnswerAsk, Ask, CardDetail, CardFilter, CardReads, Codebases, DaemonReads,
+    Housekeeping, LandingRecord, Machines, Peeked, PeopleActs, ReadyFor, Record, RowStore, Run, Send, SendTo,
+    Sent, TurnMark, readiness,
 };
 use cs_settle::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettlementRecord, Usage};
 
@@ -203,6 +203,18 @@ impl World {
             .expect("the record answers")
     }
 
+    /// Notes a process of an attempt on the record, as its machine does at the start.
+    pub(crate) async fn note(&self, attempt: &Attempt) {
+        let noted = self.attempts.record_process(attempt, &Self::process(7)).await;
+        assert_eq!(noted.expect("the record answers"), Fenced::Applied(()));
+    }
+
+    /// Says that this process is proven gone.
+    pub(crate) async fn gone(&self, attempt: &Attempt) {
+        let cleared = self.attempts.clear_process(attempt, &Self::process(7)).await;
+        assert_eq!(cleared.expect("the record answers"), Fenced::Applied(()));
+    }
+
     /// Answers a question as the person.
     pub(crate) async fn reply(&self, ask: AskId) {
         let answer = AnswerAsk {
@@ -363,6 +375,39 @@ impl World {
                 waits_for: detail.waits_for,
             };
             assert_eq!(aggregate.card.ready, readiness(&aggregate), "{aggregate:#?}");
+            assert!(
+                !is_forgotten(&aggregate),
+                "there is something to do, and nothing is ready: {aggregate:#?}"
+            );
         }
     }
+}
+
+/// Says of an open card on which nothing is at work whether it has something to do and is ready for nothing. It is not written with
+/// the rules, so that it can find them wrong.
+fn is_forgotten(aggregate: &Aggregate) -> bool {
+    let card = &aggregate.card;
+    let at_work = |run: &Run| run.state == RunState::Running || run.process.is_some();
+    let busy = aggregate.runs.iter().any(at_work) || aggregate.live_landing().is_some();
+    if card.state != CardState::Open || busy || card.ready.what != ReadyFor::Nothing {
+        return false;
+    }
+    let pending = aggregate
+        .turns
+        .iter()
+        .any(|turn| turn.state == TurnState::Pending);
+    let news = |ask: &Ask| ask.state == AskState::Answered && !ask.delivered;
+    let answered = aggregate
+        .asks
+        .iter()
+        .any(|ask| news(ask) && Some(ask.run) == card.owner);
+    let again = aggregate.runs.iter().any(|run| run.again_at.is_some());
+    let mut children = aggregate
+        .runs
+        .iter()
+        .filter(|run| run.parent.is_some() && run.parent == card.owner)
+        .peekable();
+    let unread = children.clone().any(|child| !child.read_back);
+    let all_ended = children.peek().is_some() && children.all(|child| !child.goes_on());
+    pending || answered || again || (unread && all_ended)
 }

@@ -36,8 +36,9 @@ impl Tables {
         for park in &writes.parks {
             self.parks.insert(park.route.clone(), park.clone());
         }
-        for route in &writes.unparks {
-            self.parks.remove(route);
+        for unpark in &writes.unparks {
+            self.parks
+                .retain(|route, park| *route != unpark.route || park.since > unpark.began_at);
         }
         writes.runs.iter().try_for_each(run_grows)?;
         writes.landings.iter().try_for_each(landing_grows)?;
