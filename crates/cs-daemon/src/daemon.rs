@@ -8,12 +8,13 @@ use std::time::Duration;
 use cs_fence::Attempt;
 use cs_journal::{Deps as JournalDeps, Journal, LedgerError, LedgerOpened};
 use cs_model::{CardId, Epoch, LandingId, RunId, Time};
+use cs_record::RecordError;
 use cs_supervise::BootId;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
-use crate::admission::ClosedBecause;
+use crate::admission::{Admission, ClosedBecause};
 use crate::attempt::{Carried, Incomplete, StopLevel, StopSwitch, Trouble, Work, carry};
 use crate::context::Context;
 use crate::control::{Request, Stopped, serve};
@@ -143,7 +144,8 @@ pub struct Daemon {
     next_due: Option<Time>,
     /// When all old journal rows were last forgotten.
     forgot_at: Option<Instant>,
-    closed: Vec<ClosedBecause>,
+    /// What the last pass found; nothing when it had nothing to start and did not ask.
+    admission: Option<Admission>,
     strain: Strain,
 }
 
@@ -196,7 +198,7 @@ impl Daemon {
             sweep_due: true,
             next_due: None,
             forgot_at: None,
-            closed: Vec::new(),
+            admission: None,
             strain: Strain::default(),
         })
     }
@@ -262,6 +264,9 @@ impl Daemon {
         let mut pause = self.cx.deps.settings.fallback_interval;
         if let Some(due) = self.next_due {
             pause = pause.min(due.since(self.cx.deps.clock.now()).max(DUE_PAUSE_MIN));
+        }
+        if let Some(renewal) = self.presence.renewed_in() {
+            pause = pause.min(renewal);
         }
         self.strain.rest().map_or(pause, |rest| pause.min(rest))
     }
@@ -364,15 +369,15 @@ impl Daemon {
         if let Some((run, _)) = self.incomplete.first_key_value() {
             return Err(DaemonError::Unfinished(format!("run {}", run.short())));
         }
-        if !self.closed.is_empty() {
-            return Ok(Some(Ended::AdmissionClosed {
-                reasons: self.closed.clone(),
-            }));
+        let look = |error: RecordError| DaemonError::Pass(Box::new(error));
+        let admission = match self.admission.take() {
+            Some(found) => found,
+            None => self.cx.admission(None).await.map_err(look)?,
+        };
+        if let Admission::Closed(reasons) = admission {
+            return Ok(Some(Ended::AdmissionClosed { reasons }));
         }
-        let peeked = self
-            .peek()
-            .await
-            .map_err(|error| DaemonError::Pass(Box::new(error)))?;
+        let peeked = self.peek().await.map_err(look)?;
         let busy = peeked.turns || peeked.rearms || peeked.resumes || peeked.recovery || peeked.landings;
         Ok((!busy).then_some(Ended::Idle {
             next_due: peeked.next_due,

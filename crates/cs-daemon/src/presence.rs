@@ -11,13 +11,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use cs_fence::{Token, TokenHash};
-use cs_record::{Present, RecordError};
+use cs_record::{PRESENCE_LIFE, Present, RecordError};
 use tokio::time::Instant;
 
 use crate::context::Context;
 
-/// How often presence is renewed; it lasts 90 s.
-const PRESENT_EVERY: Duration = Duration::from_secs(30);
+/// The first pass that comes so long after the last word renews presence: half of its life is over.
+const RENEW_AFTER: Duration = Duration::from_secs(PRESENCE_LIFE.as_secs() / 2);
+/// A pass comes after so long, only to renew it: a third of its life is left should the record not answer at once.
+const RENEW_BY: Duration = Duration::from_secs(PRESENCE_LIFE.as_secs() * 2 / 3);
 /// Of so many former daemons the hashes are kept, should none of them have come to tell the record.
 const FORMER_MAX: usize = 64;
 
@@ -53,7 +55,7 @@ impl Presence {
         let now = Instant::now();
         if self
             .said_at
-            .is_some_and(|at| now.duration_since(at) < PRESENT_EVERY)
+            .is_some_and(|at| now.duration_since(at) < RENEW_AFTER)
         {
             return Ok(());
         }
@@ -77,6 +79,13 @@ impl Presence {
             tracing::warn!(%error, "the hashes of former daemons could not be forgotten");
         }
         Ok(())
+    }
+
+    /// Returns after how long a pass must come for it; nothing when that is overdue, since then it is tried as often as there are
+    /// passes.
+    pub(crate) fn renewed_in(&self) -> Option<Duration> {
+        let left = (self.said_at? + RENEW_BY).saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
     }
 
     /// Says on the record that the daemon leaves.

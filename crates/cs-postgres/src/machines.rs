@@ -14,7 +14,38 @@ use crate::row_cards::parse;
 use crate::store::{Sql, sql};
 use crate::text::stored;
 
+/// Says that a daemon is there: in one statement when it says nothing new.
 pub(crate) async fn present(store: &PostgresStore, present: &Present) -> Result<Registered<()>, StoreError> {
+    let renewed = store
+        .write_alone(sql!("renew_machine"), |query| {
+            said(query, present, store.test_now()).bind(codebases(present))
+        })
+        .await?;
+    if renewed > 0 {
+        return Ok(Registered::Written(()));
+    }
+    introduce(store, present).await
+}
+
+/// Binds what a daemon says of itself, the time and how long it counts.
+fn said(query: Query, present: &Present, now: Option<i64>) -> Query {
+    query
+        .bind(present.machine.as_uuid())
+        .bind(stored(&present.name).into_owned())
+        .bind(present.person.as_str().to_owned())
+        .bind(stored(&present.boot_id).into_owned())
+        .bind(present.daemon.to_string())
+        .bind(now)
+        .bind(i64::try_from(PRESENCE_LIFE.as_micros()).unwrap_or(i64::MAX))
+        .bind(present.serves_everyone)
+}
+
+fn codebases(present: &Present) -> Vec<Uuid> {
+    present.codebases.iter().map(|id| id.as_uuid()).collect()
+}
+
+/// Writes what a daemon says, unless another one is present.
+async fn introduce(store: &PostgresStore, present: &Present) -> Result<Registered<()>, StoreError> {
     let mut tx = store.begin().await?;
     let now = store.test_now();
     let machine = present.machine.as_uuid();
@@ -31,20 +62,8 @@ pub(crate) async fn present(store: &PostgresStore, present: &Present) -> Result<
         store.end(tx).await?;
         return Ok(Registered::Taken(Time::from_unix_micros(seen_at)));
     }
-    let life = i64::try_from(PRESENCE_LIFE.as_micros()).unwrap_or(i64::MAX);
-    run(&mut tx, sql!("update_machine"), |query| {
-        query
-            .bind(machine)
-            .bind(stored(&present.name).into_owned())
-            .bind(present.person.as_str().to_owned())
-            .bind(stored(&present.boot_id).into_owned())
-            .bind(present.daemon.to_string())
-            .bind(now)
-            .bind(life)
-            .bind(present.serves_everyone)
-    })
-    .await?;
-    let codebases: Vec<Uuid> = present.codebases.iter().map(|id| id.as_uuid()).collect();
+    run(&mut tx, sql!("update_machine"), |query| said(query, present, now)).await?;
+    let codebases = codebases(present);
     run(&mut tx, sql!("delete_machine_codebases"), |query| {
         query.bind(machine).bind(codebases.clone())
     })
@@ -86,12 +105,10 @@ pub(crate) async fn leave(
     daemon: TokenHash,
 ) -> Result<(), StoreError> {
     let now = store.test_now();
-    let mut tx = store.begin().await?;
-    run(&mut tx, sql!("leave_machine"), |query| {
+    let left = store.write_alone(sql!("leave_machine"), |query| {
         query.bind(machine.as_uuid()).bind(daemon.to_string()).bind(now)
-    })
-    .await?;
-    tx.commit().await.map_err(commit_error)
+    });
+    left.await.map(drop)
 }
 
 pub(crate) async fn add_codebase(

@@ -20,6 +20,7 @@ use sqlx::{PgPool, Postgres, SqlStr, Transaction};
 
 use crate::error::{commit_error, is_connection, store_error};
 use crate::load::from_json;
+use crate::machines::Query;
 use crate::row_runs::JournalStored;
 use crate::settings::{CONNECTIONS, Sessions};
 use crate::{OpenError, Settings, limits, lock, machines, open, reads, retention, write};
@@ -130,6 +131,36 @@ impl PostgresStore {
             }
         };
         json.map(|json| from_json(name, &json)).transpose()
+    }
+
+    /// Carries out one statement that may be repeated, in a transaction of its own, and returns how many rows it changed. It is
+    /// asked again on another connection when one has died.
+    pub(crate) async fn write_alone(
+        &self,
+        Sql { name, text }: Sql,
+        bind: impl Fn(Query) -> Query,
+    ) -> Result<u64, StoreError> {
+        let mut left = CONNECTIONS;
+        loop {
+            let asked = bind(sqlx::query(text)).persistent(false);
+            let answered = match self.sessions {
+                Sessions::Own => asked.execute(&self.pool).await,
+                Sessions::Shared => {
+                    let mut tx = self.begin().await?;
+                    match asked.execute(&mut *tx).await {
+                        Ok(done) => tx.commit().await.map(|()| done),
+                        Err(error) => Err(error),
+                    }
+                }
+            };
+            match answered {
+                Err(error) if is_connection(&error) && left > 0 => left -= 1,
+                done => {
+                    let done = done.map_err(|error| store_error(name, error))?;
+                    return Ok(done.rows_affected());
+                }
+            }
+        }
     }
 
     /// Reads the JSON of exactly one row.

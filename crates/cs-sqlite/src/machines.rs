@@ -11,7 +11,41 @@ use crate::load::json;
 use crate::reads::CodebaseRow;
 use crate::row_cards::parse;
 
+/// Says that a daemon is there: in one statement when it says nothing new.
 pub(crate) async fn present(store: &SqliteStore, present: &Present) -> Result<Registered<()>, StoreError> {
+    if is_renewed(store, present).await? {
+        return Ok(Registered::Written(()));
+    }
+    introduce(store, present).await
+}
+
+async fn is_renewed(store: &SqliteStore, present: &Present) -> Result<bool, StoreError> {
+    let renewal = sqlx::query(include_str!("../queries/renew_machine.sql"));
+    let done = said(renewal, present, store.now())
+        .bind(json(&present.codebases)?)
+        .execute(&store.writer)
+        .await
+        .map_err(|error| store_error("renew_machine", error))?;
+    Ok(done.rows_affected() > 0)
+}
+
+type Query<'q> = sqlx::query::Query<'q, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;
+
+/// Binds what a daemon says of itself, the time and until when it counts.
+fn said<'q>(query: Query<'q>, present: &'q Present, now: Time) -> Query<'q> {
+    query
+        .bind(present.machine.to_string())
+        .bind(&present.name)
+        .bind(present.person.as_str())
+        .bind(&present.boot_id)
+        .bind(present.daemon.to_string())
+        .bind(now.unix_micros())
+        .bind(now.plus(PRESENCE_LIFE).unix_micros())
+        .bind(present.serves_everyone)
+}
+
+/// Writes what a daemon says, unless another one is present.
+async fn introduce(store: &SqliteStore, present: &Present) -> Result<Registered<()>, StoreError> {
     let mut tx = store.begin().await?;
     let now = store.now();
     let machine = present.machine.to_string();
@@ -33,18 +67,14 @@ pub(crate) async fn present(store: &SqliteStore, present: &Present) -> Result<Re
             .map_err(|error| store_error("rollback", error))?;
         return Ok(Registered::Taken(Time::from_unix_micros(seen_at)));
     }
-    sqlx::query(include_str!("../queries/upsert_machine.sql"))
-        .bind(&machine)
-        .bind(&present.name)
-        .bind(present.person.as_str())
-        .bind(&present.boot_id)
-        .bind(present.daemon.to_string())
-        .bind(now.unix_micros())
-        .bind(now.plus(PRESENCE_LIFE).unix_micros())
-        .bind(present.serves_everyone)
-        .execute(&mut *tx)
-        .await
-        .map_err(|error| store_error("upsert_machine", error))?;
+    said(
+        sqlx::query(include_str!("../queries/upsert_machine.sql")),
+        present,
+        now,
+    )
+    .execute(&mut *tx)
+    .await
+    .map_err(|error| store_error("upsert_machine", error))?;
     let codebases = json(&present.codebases)?;
     sqlx::query(include_str!("../queries/delete_machine_codebases.sql"))
         .bind(&machine)

@@ -82,6 +82,7 @@ macro_rules! record_conformance {
             reads: a_peek_names_what_can_be_taken,
             reads: a_second_daemon_is_refused_while_the_first_is_present,
             reads: a_daemon_follows_a_dead_one_at_once,
+            reads: a_renewal_lasts_and_says_what_has_changed,
             settlements: an_answer_settles_what_was_taken,
             settlements: an_answered_question_wakes_its_run,
             settlements: a_repeated_answer_asks_once,

@@ -13,6 +13,20 @@ use crate::landing::LandingWork;
 const LANDINGS_AT_ONCE: u32 = 4;
 
 impl Daemon {
+    /// Says whether the record has anything that this daemon may take.
+    pub(super) fn could_take(&self, peeked: &Peeked) -> bool {
+        let Peeked {
+            turns,
+            rearms,
+            resumes,
+            recovery,
+            landings,
+            to_close: _,
+            next_due: _,
+        } = *peeked;
+        self.cx.deps.settings.slots > 0 && (turns || rearms || resumes || recovery || landings)
+    }
+
     /// Takes what the record has: what a person wants tried, resumes, turns, re-arms, landings. Turns come before re-arms, which then see the fresh run
     /// and leave that card alone (TL-10).
     pub(super) async fn take_work(&mut self, peeked: &Peeked) -> Result<(), Trouble> {

@@ -49,17 +49,25 @@ impl Daemon {
             self.close_stopped().await.map_err(PassTrouble::Stops)?;
         }
         self.carry_on(found);
+        self.begin_new(&peeked).await?;
+        self.forget_old().await;
+        Ok(())
+    }
+
+    /// Sweeps and takes, while new work may start. Whether it may is asked only when there is something to do with it.
+    async fn begin_new(&mut self, peeked: &Peeked) -> Result<(), PassTrouble> {
+        self.admission = None;
+        if !(self.sweep_due || self.could_take(peeked)) {
+            return Ok(());
+        }
         let admission = self.cx.admission(None).await.map_err(PassTrouble::Look)?;
-        self.closed = match admission {
-            Admission::Open => Vec::new(),
-            Admission::Closed(reasons) => reasons,
-        };
-        if self.closed.is_empty() {
+        let is_open = admission == Admission::Open;
+        self.admission = Some(admission);
+        if is_open {
             self.sweep_trees().await;
             self.cx.deps.borders.reach(Border::P1);
-            self.take_work(&peeked).await.map_err(PassTrouble::Take)?;
+            self.take_work(peeked).await.map_err(PassTrouble::Take)?;
         }
-        self.forget_old().await;
         Ok(())
     }
 

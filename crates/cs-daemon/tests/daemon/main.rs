@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod admission;
+mod idle;
 mod record;
 mod stops;
 mod trouble;
@@ -13,10 +14,15 @@ use libtest_mimic::{Arguments, Trial};
 
 fn main() {
     cs_supervise::shim::run_if_requested();
-    let trials: Vec<Trial> = [admission::trials(), stops::trials(), trouble::trials()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let trials: Vec<Trial> = [
+        admission::trials(),
+        idle::trials(),
+        stops::trials(),
+        trouble::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let mut arguments = Arguments::from_args();
     // A shim that is just being born has, until it is its own program, the locks of all daemons of this process.
     arguments.test_threads = Some(1);

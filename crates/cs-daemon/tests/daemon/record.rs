@@ -9,22 +9,30 @@ use cs_fence::{
     Attempt, AttemptRecord, FenceError, Fenced, InterruptOutcome, Interruption, ProcessFact, Standing,
     TokenHash,
 };
+use cs_journal::{ClaimError, ClaimRecord, ClaimRequest, Receipt, Reconciled};
 use cs_model::{CardId, Epoch, LandingId, MachineId, OperationId, PauseKind, Person, RunId};
 use cs_record::{
-    DaemonReads, HeldProcess, LandingBrief, LiveLimit, Machines, Park, Pause, Peeked, PeopleActs, Present,
-    Record, RecordError, Route, RunBrief, Scope, StoppedRun,
+    DaemonReads, HeldProcess, Housekeeping, LandingBrief, LiveLimit, Machines, OldOperation, Park, Pause,
+    Peeked, PeopleActs, Present, Record, RecordError, Route, RunBrief, Scope, StoppedRun,
 };
 use cs_settle::{Answer, Answered, GaveUp, GiveUp, SettleError, SettlementRecord};
 use cs_testkit::MemoryStore;
 
-/// A call that a test can disturb.
+/// A call that a test can disturb or count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Call {
     Answer,
+    Claim,
+    Forget,
     Pauses,
+    Peek,
+    Present,
+    Reconcile,
     RecordProcess,
     RunBrief,
+    RunningRuns,
     Standing,
+    StoppedRuns,
 }
 
 /// What happens instead of a call, or before it.
@@ -45,6 +53,7 @@ pub(crate) enum Instead {
 pub(crate) struct Disturbed {
     pub(crate) record: Arc<Record<MemoryStore>>,
     plan: Mutex<BTreeMap<Call, Vec<Instead>>>,
+    met: Mutex<BTreeMap<Call, usize>>,
 }
 
 impl Disturbed {
@@ -52,6 +61,7 @@ impl Disturbed {
         Arc::new(Self {
             record: Arc::new(record),
             plan: Mutex::default(),
+            met: Mutex::default(),
         })
     }
 
@@ -61,21 +71,27 @@ impl Disturbed {
         plan.entry(call).or_default().extend(instead);
     }
 
+    /// How often each call was made.
+    pub(crate) fn met(&self) -> BTreeMap<Call, usize> {
+        self.met.lock().unwrap().clone()
+    }
+
     pub(crate) fn ports(self: &Arc<Self>) -> RecordPorts {
         RecordPorts {
-            claims: self.record.clone(),
+            claims: self.clone(),
             attempts: self.clone(),
             settlements: self.clone(),
             landings: self.record.clone(),
             reads: self.clone(),
             cards: self.record.clone(),
             machines: self.clone(),
-            housekeeping: self.record.clone(),
+            housekeeping: self.clone(),
         }
     }
 
     /// Does what is planned for this call; says whether the record is away.
     async fn meet(&self, call: Call) -> Result<(), std::io::Error> {
+        *self.met.lock().unwrap().entry(call).or_default() += 1;
         let next = {
             let mut plan = self.plan.lock().unwrap();
             let calls = plan.entry(call).or_default();
@@ -100,8 +116,40 @@ impl Disturbed {
     }
 }
 
+fn away(error: std::io::Error) -> RecordError {
+    RecordError::Away(Box::new(error))
+}
+
 fn fence(error: std::io::Error) -> FenceError {
     FenceError::Away(Box::new(error))
+}
+
+#[async_trait]
+impl ClaimRecord for Disturbed {
+    async fn claim(
+        &self,
+        machine: MachineId,
+        operation: OperationId,
+        request: &ClaimRequest,
+    ) -> Result<Receipt, ClaimError> {
+        let met = self.meet(Call::Claim).await;
+        met.map_err(|error| ClaimError::Away(Box::new(error)))?;
+        self.record.claim(machine, operation, request).await
+    }
+
+    async fn reconcile(&self, machine: MachineId, operation: OperationId) -> Result<Reconciled, ClaimError> {
+        let met = self.meet(Call::Reconcile).await;
+        met.map_err(|error| ClaimError::Away(Box::new(error)))?;
+        self.record.reconcile(machine, operation).await
+    }
+}
+
+#[async_trait]
+impl Housekeeping for Disturbed {
+    async fn forget_operations(&self, limit: u32, dry_run: bool) -> Result<Vec<OldOperation>, RecordError> {
+        self.meet(Call::Forget).await.map_err(away)?;
+        self.record.forget_operations(limit, dry_run).await
+    }
 }
 
 #[async_trait]
@@ -154,12 +202,12 @@ impl SettlementRecord for Disturbed {
 #[async_trait]
 impl DaemonReads for Disturbed {
     async fn peek(&self, machine: MachineId, agents: &[String]) -> Result<Peeked, RecordError> {
+        self.meet(Call::Peek).await.map_err(away)?;
         self.record.peek(machine, agents).await
     }
 
     async fn run_brief(&self, attempt: &Attempt) -> Result<Fenced<RunBrief>, RecordError> {
-        let met = self.meet(Call::RunBrief).await;
-        met.map_err(|error| RecordError::Away(Box::new(error)))?;
+        self.meet(Call::RunBrief).await.map_err(away)?;
         self.record.run_brief(attempt).await
     }
 
@@ -168,10 +216,12 @@ impl DaemonReads for Disturbed {
     }
 
     async fn stopped_runs(&self, machine: MachineId) -> Result<Vec<StoppedRun>, RecordError> {
+        self.meet(Call::StoppedRuns).await.map_err(away)?;
         self.record.stopped_runs(machine).await
     }
 
     async fn running_runs(&self, machine: MachineId) -> Result<Vec<HeldProcess>, RecordError> {
+        self.meet(Call::RunningRuns).await.map_err(away)?;
         self.record.running_runs(machine).await
     }
 }
@@ -179,6 +229,7 @@ impl DaemonReads for Disturbed {
 #[async_trait]
 impl Machines for Disturbed {
     async fn present(&self, present: &Present) -> Result<(), RecordError> {
+        self.meet(Call::Present).await.map_err(away)?;
         self.record.present(present).await
     }
 
@@ -214,8 +265,7 @@ impl Machines for Disturbed {
     }
 
     async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, RecordError> {
-        let met = self.meet(Call::Pauses).await;
-        met.map_err(|error| RecordError::Away(Box::new(error)))?;
+        self.meet(Call::Pauses).await.map_err(away)?;
         self.record.pauses(machine).await
     }
 

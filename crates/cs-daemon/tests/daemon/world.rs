@@ -42,6 +42,20 @@ pub(crate) fn trial<F: Future<Output = ()>>(
     })
 }
 
+/// A test in which time passes as soon as nothing else happens.
+pub(crate) fn timed_trial<F: Future<Output = ()>>(
+    name: &str,
+    test: impl FnOnce(World) -> F + std::marker::Send + 'static,
+) -> Trial {
+    Trial::test(name, move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(test(World::new()));
+        Ok(())
+    })
+}
+
 /// A machine.
 pub(crate) struct World {
     root: TempDir,
@@ -266,6 +280,17 @@ impl World {
         let lock = self.state().lock().unwrap();
         let daemon = Daemon::open(self.deps(agents).await, lock)?;
         daemon.run(Mode::Once, std::future::pending()).await
+    }
+
+    /// Lets a daemon without agents look at the record this often, and leave after this time.
+    pub(crate) async fn idles(&self, fallback_interval: Duration, time: Duration) {
+        let mut deps = self.deps(&[]).await;
+        deps.settings.fallback_interval = fallback_interval;
+        let daemon = Daemon::open(deps, self.state().lock().unwrap()).unwrap();
+        tokio::time::pause();
+        let ended = daemon.run(Mode::Stay, tokio::time::sleep(time)).await.unwrap();
+        assert!(matches!(ended, Ended::Detached { .. }), "{ended:?}");
+        tokio::time::resume();
     }
 
     /// Starts a daemon that stays, and waits until it listens.

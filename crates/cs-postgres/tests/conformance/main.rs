@@ -10,6 +10,7 @@ mod limits;
 mod listening;
 mod own_server;
 mod pooler;
+mod presence;
 mod race;
 mod refusals;
 mod restart;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cs_fence::TokenHash;
 use cs_journal::Task;
-use cs_model::CardId;
+use cs_model::{CardId, CodebaseId, IdSource};
 use cs_record::{AcceptLanding, ErrorClass, LandingResult, Peeked, Present, RecordError, Refusal};
 
 use super::World;
@@ -222,4 +222,35 @@ pub async fn a_daemon_follows_a_dead_one_at_once(world: &World) {
         world.machines.present(&first).await.is_err(),
         "the first was replaced"
     );
+}
+
+/// A daemon that says the same again is present for another 90 s, and what it says differently counts from then on.
+pub async fn a_renewal_lasts_and_says_what_has_changed(world: &World) {
+    let (first, second) = (daemon_of(world, 1), daemon_of(world, 2));
+    world.machines.present(&first).await.expect("it is free");
+    world.clock.advance(Duration::from_secs(89));
+    world.machines.present(&first).await.expect("it is its own");
+    world.clock.advance(Duration::from_secs(89));
+    assert!(world.machines.present(&second).await.is_err(), "it was renewed");
+    world.card().await;
+    assert!(world.peek().await.turns, "the machine has the codebase");
+    let without = Present {
+        codebases: Vec::new(),
+        ..first.clone()
+    };
+    for (said, has_work) in [(&without, false), (&without, false), (&first, true)] {
+        world.machines.present(said).await.expect("it is its own");
+        assert_eq!(world.peek().await.turns, has_work, "{said:?}");
+    }
+    let unknown = Present {
+        codebases: vec![world.codebase, CodebaseId::from_uuid(world.ids.uuid_v7())],
+        ..first.clone()
+    };
+    for said in [&unknown, &unknown] {
+        world.machines.present(said).await.expect("it is its own");
+        assert!(
+            world.peek().await.turns,
+            "what the record does not know is left out"
+        );
+    }
 }
