@@ -108,7 +108,14 @@ fn a_limit_a_drain_and_a_pause_of_a_codebase_start_nothing() {
     ];
     for (close, open) in closing {
         desk.ok(&close);
-        desk.run_once();
+        let said = desk.fails(3, &["run", "--once"]);
+        assert!(said.contains("no new work may start for 1 card: "), "{said}");
+        let why = said.rsplit(": ").next().expect("it says why").trim().to_owned();
+        assert!(
+            listed(&desk, &card).contains(&why),
+            "{why}: {}",
+            listed(&desk, &card)
+        );
         assert_eq!(answers(&desk, &card), 0, "{close:?}");
         desk.ok(&open);
     }
@@ -118,7 +125,12 @@ fn a_limit_a_drain_and_a_pause_of_a_codebase_start_nothing() {
     desk.ok(&["send", "--card", &card, "More"]);
     desk.run_once();
     assert_eq!(answers(&desk, &card), 2, "what was begun goes on");
+    desk.ok(&["resume"]);
     assert!(desk.fails(2, &["limit", "5"]).contains("--machine"));
+    assert!(
+        desk.fails(1, &["limit", "--codebase", "nowhere"])
+            .contains("nowhere")
+    );
     assert!(
         desk.fails(1, &["pause", "--codebase", "nowhere"])
             .contains("nowhere")
@@ -155,4 +167,19 @@ fn nothing_that_is_needed_is_forgotten() {
             .contains("was not parked")
     );
     assert!(!desk.ok(&["agent", "list"]).contains("parked"));
+}
+
+#[test]
+fn a_card_whose_agent_is_gone_says_so() {
+    let desk = answering();
+    let card = new_card(&desk, &["Work"]);
+    desk.forget_agents();
+    let ended = desk.panel(&["run", "--once"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.success(), "{said}");
+    assert!(
+        said.contains("agent scripted, which is not configured here"),
+        "{said}"
+    );
+    assert!(listed(&desk, &card).contains("is not configured here"));
 }

@@ -84,3 +84,21 @@ fn a_daemon_hears_what_another_machine_writes() {
     here.no_agent_is_left();
     drop(daemon);
 }
+
+/// A repository becomes this machine's checkout of a codebase that another machine has registered, when it is given that name.
+#[test]
+fn a_second_machine_has_a_checkout_of_the_same_codebase() {
+    let record = Arc::new(Record::new());
+    let desks = [Desk::on(Arc::clone(&record)), Desk::on(record)];
+    for desk in &desks {
+        desk.script(&json!([{"when": "any", "steps": [{"final": "Done."}]}]));
+        desk.ok(&["codebase", "add", "--name", "shared"]);
+        let listed = desk.json(&["codebase", "list"]);
+        assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+        assert!(listed[0]["path"].is_string(), "{listed}");
+    }
+    let sent = desks[0].json(&["send", "--codebase", "shared", "Work"]);
+    let card = sent["card"].as_str().expect("an id");
+    desks[1].run_once();
+    assert_eq!(desks[1].said_by(card, "agent"), ["Done."]);
+}

@@ -240,7 +240,11 @@ impl Daemon {
                 // Only a whole pass has seen all that a stop is about.
                 Ok(()) => self.answer_waiters(),
                 Err(error) if mode == Mode::Once => return Err(error),
-                Err(error) => self.cx.said(&format!("poll_failed: {}", chain(&error))),
+                Err(error) => {
+                    // What was due then is not known to be due now: the next look comes after the fallback interval.
+                    self.next_due = None;
+                    self.cx.said(&format!("poll_failed: {}", chain(&error)));
+                }
             }
             if mode == Mode::Once
                 && let Some(ended) = self.at_rest().await?

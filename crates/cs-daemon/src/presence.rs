@@ -1,17 +1,18 @@
 //! Presence: how a machine's daemon says on the record that it is there, and how the next one takes its place.
 //!
 //! A daemon that was killed stays present for 90 s. The next one on the same state directory holds the same lock, so it knows
-//! that the former is dead: it names the former's hash and follows at once. A copy of the directory on another machine knows
-//! the same past, but not the daemon that followed, and is refused.
+//! that the former is dead: it names the former's hash and follows at once. What a directory knows counts only in that directory: a
+//! copy of it, made while a daemon works there or later, holds another lock, so it follows nobody and is refused.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use cs_fence::{Token, TokenHash};
 use cs_record::{PRESENCE_LIFE, Present, RecordError};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::context::Context;
@@ -105,19 +106,54 @@ impl Presence {
     }
 }
 
-/// Reads the hashes of former daemons. What cannot be understood is no reason to stay away: at worst the record makes us wait.
+/// What is kept: the daemons that were here, and which directory that is.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    directory: Directory,
+    daemons: Vec<String>,
+}
+
+/// A directory of this system, which a copy of it is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Directory {
+    device: u64,
+    inode: u64,
+}
+
+impl Directory {
+    /// The directory of a file.
+    fn of(file: &Path) -> io::Result<Self> {
+        let parent = file.parent().unwrap_or_else(|| Path::new("."));
+        let seen = fs::metadata(parent)?;
+        Ok(Self {
+            device: seen.dev(),
+            inode: seen.ino(),
+        })
+    }
+}
+
+/// Reads the hashes of the daemons that were in this very directory. What cannot be understood, or was kept elsewhere, is no reason to
+/// stay away: at worst the record makes us wait.
 fn read(path: &Path) -> io::Result<Vec<TokenHash>> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let texts: Vec<String> = serde_json::from_slice(&bytes).unwrap_or_default();
+    let here = Directory::of(path)?;
+    let kept = serde_json::from_slice::<Kept>(&bytes).ok();
+    let texts = kept
+        .filter(|kept| kept.directory == here)
+        .map(|kept| kept.daemons);
+    let texts = texts.unwrap_or_default();
     Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
 }
 
 fn write<'a>(path: &Path, hashes: impl IntoIterator<Item = &'a TokenHash>) -> io::Result<()> {
-    let texts: Vec<String> = hashes.into_iter().map(ToString::to_string).collect();
+    let kept = Kept {
+        directory: Directory::of(path)?,
+        daemons: hashes.into_iter().map(ToString::to_string).collect(),
+    };
     let aside = path.with_extension("new");
     let mut file = OpenOptions::new()
         .write(true)
@@ -125,7 +161,7 @@ fn write<'a>(path: &Path, hashes: impl IntoIterator<Item = &'a TokenHash>) -> io
         .truncate(true)
         .mode(0o600)
         .open(&aside)?;
-    file.write_all(&serde_json::to_vec(&texts)?)?;
+    file.write_all(&serde_json::to_vec(&kept)?)?;
     file.sync_all()?;
     fs::rename(&aside, path)?;
     path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
@@ -151,6 +187,18 @@ mod tests {
         assert_eq!(third.former, [first.daemon, second.daemon]);
         write(&path, [&third.daemon]).expect("written");
         assert_eq!(begin(&path, 4).former, [third.daemon]);
+    }
+
+    /// A copy that is made while a daemon works knows that daemon too, but not that it is dead.
+    #[test]
+    fn a_copy_of_the_directory_follows_nobody() {
+        let (temp, copy) = (tempfile::tempdir(), tempfile::tempdir());
+        let (temp, copy) = (temp.expect("a directory"), copy.expect("a directory"));
+        let file = |dir: &tempfile::TempDir| dir.path().join("daemons.json");
+        let first = begin(&file(&temp), 1);
+        fs::copy(file(&temp), file(&copy)).expect("copied");
+        assert_eq!(begin(&file(&copy), 2).former, []);
+        assert_eq!(begin(&file(&temp), 3).former, [first.daemon]);
     }
 
     #[test]

@@ -120,15 +120,21 @@ impl std::fmt::Display for Priority {
 }
 
 impl std::str::FromStr for Priority {
-    type Err = crate::names::InvalidName;
+    type Err = InvalidPriority;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number = text.trim().parse().ok().and_then(Self::new);
-        number.ok_or_else(|| crate::names::InvalidName {
-            what: "a priority",
+        number.ok_or_else(|| InvalidPriority {
             text: text.chars().take(80).collect(),
-            expected: "a whole number from -100 to 100; the larger one goes first",
         })
     }
+}
+
+/// Says why a text is no priority.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no priority, expected a whole number from -100 to 100; the larger one goes first")]
+pub struct InvalidPriority {
+    /// The text that was given.
+    pub text: String,
 }
 
 /// What a closed gate lets through.

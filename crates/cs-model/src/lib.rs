@@ -14,7 +14,9 @@ mod run;
 mod text;
 mod time;
 
-pub use card::{AskState, AskTo, Author, CardState, Opening, PauseKind, Priority, TurnState};
+pub use card::{
+    AskState, AskTo, Author, CardState, InvalidPriority, Opening, PauseKind, Priority, TurnState,
+};
 pub use ids::{AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, ParseIdError, RunId, TurnId};
 pub use landing::LandingState;
 pub use names::{AgentName, InvalidName, Person};

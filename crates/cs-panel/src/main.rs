@@ -18,6 +18,7 @@ mod password;
 mod record;
 
 mod text;
+mod waiting;
 mod watch;
 mod wire;
 mod wiring;

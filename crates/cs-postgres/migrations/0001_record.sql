@@ -155,7 +155,8 @@ create index runs_card on runs (card_id);
 create index runs_parent on runs (parent_id) where parent_id is not null;
 create index runs_process on runs (machine_id) where pid is not null or state = 'running';
 create index runs_process_of_codebase on runs (codebase_id) where pid is not null or state = 'running';
-create unique index runs_one_live on runs (card_id, kind) where kind in ('launcher', 'owner') and state in ('running', 'asked');
+create unique index runs_one_owner on runs (card_id) where kind = 'owner';
+create unique index runs_one_live_launcher on runs (card_id) where kind = 'launcher' and state in ('running', 'asked');
 
 -- What a parent wrote to a run, under epoch 0, and what each of its attempts reported.
 create table run_texts (

@@ -168,7 +168,8 @@ create index runs_open on runs (card_id)
 -- What counts as live, and what has a process to look for.
 create index runs_process on runs (machine_id) where pid is not null or state = 'running';
 create index runs_live_on_codebase on runs (codebase_id) where pid is not null or state = 'running';
-create unique index runs_one_live on runs (card_id, kind) where kind in ('launcher', 'owner') and state in ('running', 'asked');
+create unique index runs_one_owner on runs (card_id) where kind = 'owner';
+create unique index runs_one_live_launcher on runs (card_id) where kind = 'launcher' and state in ('running', 'asked');
 
 create trigger runs_epoch_grows before update of epoch, token on runs
 when new.epoch < old.epoch or (new.token <> old.token and new.epoch = old.epoch)

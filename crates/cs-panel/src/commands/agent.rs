@@ -53,6 +53,7 @@ pub(crate) async fn agent(app: &App, command: AgentCommand) -> Result<(), Failur
 
 async fn unpark(app: &App, args: &UnparkArgs) -> Result<(), Failure> {
     let agent: AgentName = parse_name(&args.name)?;
+    app.config()?.choose_agent(Some(&agent))?;
     let desk = app.desk().await?;
     let route = Route {
         machine: desk.machine,

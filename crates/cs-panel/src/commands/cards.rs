@@ -8,6 +8,7 @@ use super::listed;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::text;
+use crate::waiting::Here;
 use crate::wire::SummaryWire;
 
 #[derive(Debug, Args)]
@@ -45,11 +46,12 @@ pub(crate) async fn cards(app: &App, args: &CardsArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let now = app.now();
+    let here = Here::read(app, &desk).await?;
     let row = |summary: &CardSummary| {
         let card = &summary.card;
         vec![
             card.id.short(),
-            doing(summary, now),
+            doing(summary, &cards, &here, now),
             summary.codebase.clone().unwrap_or_else(|| "-".to_owned()),
             card.agent.to_string(),
             text::ago(now, card.updated_at),
@@ -62,8 +64,8 @@ pub(crate) async fn cards(app: &App, args: &CardsArgs) -> Result<(), Failure> {
     )
 }
 
-/// Says in a few words what a card does or waits for.
-pub(crate) fn doing(summary: &CardSummary, now: Time) -> String {
+/// Says in a few words what a card does or waits for, as seen from this machine. `all` are the cards that are not over.
+pub(crate) fn doing(summary: &CardSummary, all: &[CardSummary], here: &Here, now: Time) -> String {
     if let Some(landing) = &summary.landing {
         return format!("landing ({})", landing.state);
     }
@@ -90,7 +92,15 @@ pub(crate) fn doing(summary: &CardSummary, now: Time) -> String {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        return format!("waits for card {}{more}", after.short());
+        let earlier = all.iter().find(|other| other.card.id == *after);
+        let how = match earlier.map(|other| other.card.state) {
+            Some(state @ (CardState::Failed | CardState::Stopped)) => format!(", which is {state}"),
+            Some(CardState::Open | CardState::Landed | CardState::Closed) | None => String::new(),
+        };
+        return format!("waits for card {}{how}{more}", after.short());
+    }
+    if let Some(kept) = here.keeps(summary, all, now) {
+        return kept.words().to_owned();
     }
     match ready.what {
         ReadyFor::Resume if ready.from > now => format!("tries again {}", text::due(now, ready.from)),

@@ -101,8 +101,11 @@ fn wire(codebase: &Codebase, path: Option<&Path>) -> CodebaseWire {
 ///
 /// The local note comes first and holds the id, so that a crash in between is finished by the next call.
 ///
+/// A name that the record knows from other machines, given for a repository that has none here, makes it this machine's checkout of
+/// that codebase.
+///
 /// # Errors
-/// `name` is taken, or the repository has another name already.
+/// `name` is that of another repository of this machine, or the repository has another name already.
 pub(crate) async fn register(
     desk: &Desk,
     seen: &Inspection,
@@ -113,10 +116,11 @@ pub(crate) async fn register(
     }
     let known = desk.ports.codebases.codebases().await?;
     let toplevel = &seen.repository.toplevel;
+    let elsewhere = codebase_elsewhere(desk, &known, name)?;
     let noted = desk
         .checkouts
         .find_or_add(toplevel, &seen.repository.common_dir, || {
-            CodebaseId::from_uuid(SystemIds.uuid_v7())
+            elsewhere.unwrap_or_else(|| CodebaseId::from_uuid(SystemIds.uuid_v7()))
         })?;
     let add = |name: String| async move {
         desk.ports
@@ -152,6 +156,20 @@ pub(crate) async fn register(
     Err(Failure::plain(format!(
         "{NAME_NUMBER_MAX} codebases are called `{plain}`; give another name with --name"
     )))
+}
+
+/// Finds the codebase of the record that a name means and that this machine has no checkout of yet: the repository becomes one.
+fn codebase_elsewhere(
+    desk: &Desk,
+    known: &[Codebase],
+    name: Option<&str>,
+) -> Result<Option<CodebaseId>, Failure> {
+    let Some(codebase) = known.iter().find(|codebase| Some(codebase.name.as_str()) == name) else {
+        return Ok(None);
+    };
+    let here = desk.checkouts.list()?;
+    let has_checkout = here.iter().any(|checkout| checkout.codebase == codebase.id);
+    Ok((!has_checkout).then_some(codebase.id))
 }
 
 /// Says what an agent will not see, and where its work will land.

@@ -36,10 +36,10 @@ impl std::str::FromStr for Most {
 /// Carries out `limit`.
 pub(crate) async fn limit(app: &App, args: &LimitArgs) -> Result<(), Failure> {
     let desk = app.desk().await?;
+    let scope = args.scope.resolve(&desk).await?;
     let Some(Most(most)) = args.most else {
         return list(app, &desk).await;
     };
-    let scope = args.scope.resolve(&desk).await?;
     if scope == Scope::Everything {
         return Err(Failure::Usage(
             "say what the limit covers: `--machine` or `--codebase NAME`".to_owned(),

@@ -1,7 +1,10 @@
 //! `run`: the daemon.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use cs_daemon::{Daemon, DaemonError, Ended, GoingOn, Mode};
+use cs_record::CardFilter;
 use cs_record::RecordError;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -9,6 +12,7 @@ use crate::app::{App, Desk};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::record::Place;
+use crate::waiting::{Here, Kept};
 use crate::watch::RecordWatch;
 use crate::{os, text, wiring};
 
@@ -36,7 +40,46 @@ pub(crate) async fn run(app: &App, args: &RunArgs) -> Result<(), Failure> {
             () = wake_on_changes(app, &desk) => return Err(Failure::plain("the record is not listened to any more")),
         },
     };
-    tell_end(app, &ended)
+    tell_end(app, &ended)?;
+    match ended {
+        Ended::Idle { .. } => tell_kept(app, &desk).await,
+        Ended::AdmissionClosed { .. } | Ended::Detached { .. } => Ok(()),
+    }
+}
+
+/// Says which cards are ready and do not start here, and why.
+///
+/// # Errors
+/// Refused when a person closed new work for any of them.
+async fn tell_kept(app: &App, desk: &Desk) -> Result<(), Failure> {
+    let here = Here::read(app, desk).await?;
+    let all = desk.ports.reads.cards(CardFilter::Current).await?.rows;
+    let now = app.now();
+    let (mut closed, mut elsewhere) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
+    for kept in all.iter().filter_map(|summary| here.keeps(summary, &all, now)) {
+        let reasons = match kept {
+            Kept::Closed(_) => &mut closed,
+            Kept::NotHere(_) => &mut elsewhere,
+        };
+        *reasons.entry(kept.words().to_owned()).or_default() += 1;
+    }
+    for (why, cards) in elsewhere {
+        app.out.said(&format!(
+            "not started here: {}: {why}",
+            text::count(cards, "card")
+        ));
+    }
+    if closed.is_empty() {
+        return Ok(());
+    }
+    let reasons = closed.iter();
+    let reasons: Vec<_> = reasons
+        .map(|(why, cards)| format!("{}: {why}", text::count(*cards, "card")))
+        .collect();
+    Err(Failure::Refused(format!(
+        "no new work may start for {}",
+        reasons.join("; ")
+    )))
 }
 
 /// Wakes the daemon whenever a server says that its record changed, and every 2 s while it does not say so. Never returns.

@@ -222,7 +222,7 @@ async fn place(app: &App, desk: &Desk, named: Option<&str>) -> Result<Place, Fai
         .find(|checkout| checkout.codebase == codebase.id);
     let Some(checkout) = checkout else {
         return Err(Failure::Refused(format!(
-            "this machine has no checkout of {name}, nothing was sent; clone it, then `cs-panel codebase add PATH`"
+            "this machine has no checkout of {name}, nothing was sent; clone it, then `cs-panel codebase add PATH --name {name}`"
         )));
     };
     let seen = Repository::inspect(&git, &checkout.path).await?;

@@ -7,13 +7,14 @@ use std::fmt::Write as _;
 use clap::Args;
 use cs_daemon::StateDir;
 use cs_model::{AskState, AskTo, Priority, RunState, Time, TurnSeq};
-use cs_record::{Ask, CardDetail, CardSummary, Landing, Run, Turn};
+use cs_record::{Ask, CardDetail, CardFilter, CardSummary, Landing, Run, Turn};
 use cs_settle::Usage;
 
 use super::{cards, tail};
 use crate::app::App;
 use crate::failure::Failure;
 use crate::text;
+use crate::waiting::Here;
 use crate::wire::{AskWire, CardWire, DetailWire, LandingWire, RunWire, TurnWire};
 
 /// How many of the newest turns are shown to people.
@@ -45,7 +46,10 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     let skipped = detail.card.last_seq.get().saturating_sub(TURNS_SHOWN);
     let turns = tail::all_turns(desk.ports.reads.as_ref(), id, TurnSeq::new(skipped)).await?;
     let now = app.now();
-    let mut page = head(&detail, now);
+    let all = desk.ports.reads.cards(CardFilter::Current).await?.rows;
+    let here = Here::read(app, &desk).await?;
+    let doing = cards::doing(&summary(&detail), &all, &here, now);
+    let mut page = head(&detail, now, &doing);
     page.push_str(&runs(&desk.state, &detail.runs, now)?);
     page.push_str(&asks(&detail.asks, now));
     page.push_str(&landings(&detail.landings, now));
@@ -58,7 +62,7 @@ macro_rules! line {
     ($page:expr, $($text:tt)*) => { writeln!($page, $($text)*).expect("a String takes everything") };
 }
 
-fn head(detail: &CardDetail, now: Time) -> String {
+fn head(detail: &CardDetail, now: Time, doing: &str) -> String {
     let card = &detail.card;
     let mut page = String::new();
     line!(
@@ -67,7 +71,7 @@ fn head(detail: &CardDetail, now: Time) -> String {
         card.id.short(),
         text::one_line(&card.title, 200)
     );
-    line!(page, "  state     {}", cards::doing(&summary(detail), now));
+    line!(page, "  state     {doing}");
     if let Some(reason) = &card.reason {
         line!(page, "  reason    {}", text::one_line(reason, 1_000));
     }

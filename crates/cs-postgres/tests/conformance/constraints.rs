@@ -137,6 +137,8 @@ async fn a_raw_write_to_runs_that_breaks_an_invariant_is_refused() {
     ];
     check_all_refused(raw, &writes).await;
     check_refused(raw, "two live owners of a card", &like("owner", "'starts', 1")).await;
+    let ended = like("owner", "'state', 'finished', 'ended_at', 1");
+    check_refused(raw, "a second owner of a card, which has ended", &ended).await;
 }
 
 #[tokio::test]

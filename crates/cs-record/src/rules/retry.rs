@@ -31,10 +31,8 @@ pub fn retry_card(aggregate: &Aggregate, now: Time) -> Result<(Writes, bool), Re
     draft.card.recovery = true;
     draft.waits_for.clear();
     let writes = draft.finish();
-    let ready = writes
-        .cards
-        .iter()
-        .any(|change| change.now.ready.what != ReadyFor::Nothing);
+    let after = writes.cards.first().map_or(card, |change| &change.now);
+    let ready = after.ready.what != ReadyFor::Nothing;
     if ready || card.state != CardState::Open {
         Ok((writes, ready))
     } else {

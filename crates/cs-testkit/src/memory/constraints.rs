@@ -74,10 +74,14 @@ impl Tables {
             self.turns.values().map(|turn| (turn.card, turn.seq)),
             "two turns have one place",
         )?;
-        let live = |run: &&Run| run.state.is_live() && matches!(run.kind, RunKind::Owner | RunKind::Launcher);
+        let live = |run: &&Run| match run.kind {
+            RunKind::Owner => true,
+            RunKind::Launcher => run.state.is_live(),
+            RunKind::Worker | RunKind::Issue => false,
+        };
         unique(
             self.runs.values().filter(live).map(|run| (run.card, run.kind)),
-            "two live runs of one kind",
+            "two owners, or two live launchers, of one card",
         )?;
         let live = self.landings.values().filter(|landing| !landing.state.is_over());
         unique(live.map(|landing| landing.card), "two landings of one card")?;
