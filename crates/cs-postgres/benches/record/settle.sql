@@ -15,7 +15,10 @@ ended as (
         failure = null,
         failed_because = null,
         failures_in_row = 0,
-        again_at = null
+        again_at = null,
+        tries = 0,
+        starts = 0,
+        settled = r.epoch
     where r.id = $1 and r.epoch = $2 and r.token = $3 and r.state = 'running'
       and r.card_id = any (array(select id from held))
     returning 1
@@ -37,8 +40,6 @@ changed as (
         ready_for = case when exists (
             select 1 from turns t where t.card_id = c.id and t.state = 'pending' and t.state in ('pending', 'leased'))
             then 'turns' else 'nothing' end,
-        tries = 0,
-        starts = 0,
         usage_turns = c.usage_turns + $6,
         updated_at = (select now from clock),
         version = c.version + 1

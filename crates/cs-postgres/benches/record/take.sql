@@ -11,8 +11,14 @@ picked as materialized (
       and (c.codebase_id is null or exists (
             select 1 from machine_codebases m where m.machine_id = $2 and m.codebase_id = c.codebase_id))
       and c.agent = any ($3)
-      and not exists (select 1 from pauses p where p.machine_id is null or p.machine_id = $2)
-    order by c.ready_from, c.id
+      and not exists (
+            select 1 from pauses p where p.scope = 'everything' or p.machine_id = $2 or p.codebase_id = c.codebase_id)
+      and not exists (
+            select 1 from parked_routes k
+            where k.machine_id = $2 and k.agent = c.agent and (k.until is null or k.until > (select now from clock)))
+      and not exists (
+            select 1 from card_dependencies d join cards a on a.id = d.after_id where d.card_id = c.id and not a.done)
+    order by c.priority desc, c.ready_from, c.id
     limit $4
     for no key update of c skip locked
 ),
@@ -24,7 +30,8 @@ begun as (
         machine_id = $2,
         resumed_at = (select now from clock),
         ended_at = null,
-        again_at = null
+        again_at = null,
+        starts = r.starts + 1
     where r.id = any (array(select owner_id from picked))
     returning r.id, r.card_id, r.kind, r.epoch, r.token, r.started_at, r.resumed_at, r.agent
 ),
@@ -39,7 +46,7 @@ changed as (
     update cards c set
         ready_for = 'nothing',
         machine_id = $2,
-        starts = c.starts + 1,
+        recovery = false,
         updated_at = (select now from clock),
         version = c.version + 1
     where c.id = any (array(select id from picked))

@@ -4,8 +4,6 @@ update cards set
     ready_for = case when exists (
         select 1 from turns t where t.card_id = cards.id and t.state = 'pending' and t.state in ('pending', 'leased'))
         then 'turns' else 'nothing' end,
-    tries = 0,
-    starts = 0,
     updated_at = ?2,
     version = version + 1
 where id = ?1

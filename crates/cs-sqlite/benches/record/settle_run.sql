@@ -5,6 +5,9 @@ update runs set
     failure = null,
     failed_because = null,
     failures_in_row = 0,
-    again_at = null
+    again_at = null,
+    tries = 0,
+    starts = 0,
+    settled = epoch
 where id = ?1 and epoch = ?2 and token = ?3 and state = 'running'
 returning card_id

@@ -6,6 +6,7 @@ update runs set
     machine_id = ?2,
     resumed_at = ?1,
     ended_at = null,
-    again_at = null
+    again_at = null,
+    starts = starts + 1
 where id in (select value from json_each(?3))
 returning id, epoch, token, card_id
