@@ -11,7 +11,7 @@ use crate::aggregate::Draft;
 use crate::{Aggregate, Park, Route, Run, Writes};
 
 /// Ends an attempt and decides by the retry table whether its run goes on. A run that does keeps what it holds, and waits for
-/// its time, or for its route when that is parked now. One that does not ends by its kind: see [`end_for_good`].
+/// its time, or for its route when that is parked now. One that does not ends by its kind (ST-3).
 ///
 /// A run that had asked before it failed did not fail: its question stands (ST-4), unless the failure is about the sign-in,
 /// which parks its route (ST-6).
