@@ -190,7 +190,7 @@ mod tests {
             ..AdmissionFacts::default()
         };
         let here = about(codebase(1));
-        assert!(matches!(admission(&here).clone(), Admission::Closed(reasons) if reasons.len() == 1));
+        assert!(matches!(admission(&here), Admission::Closed(reasons) if reasons.len() == 1));
         let elsewhere = AdmissionFacts {
             codebase: Some(codebase(2)),
             ..here.clone()

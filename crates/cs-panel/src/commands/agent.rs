@@ -74,7 +74,11 @@ async fn unpark(app: &App, args: &UnparkArgs) -> Result<(), Failure> {
     })
 }
 
-fn parse_name(name: &str) -> Result<AgentName, Failure> {
+/// Reads the name of an agent as it was given.
+///
+/// # Errors
+/// It cannot be a name.
+pub(crate) fn parse_name(name: &str) -> Result<AgentName, Failure> {
     name.parse()
         .map_err(|error: cs_model::InvalidName| Failure::Usage(error.to_string()))
 }

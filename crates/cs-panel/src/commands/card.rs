@@ -1,10 +1,11 @@
 //! `retry`, `close` and `hand-back`: what a person decides about a whole card.
 
 use clap::Args;
-use cs_model::{AgentName, CardId, CardState, InvalidName};
+use cs_model::{CardId, CardState};
 use cs_record::{HandBack, ReadyFor};
 use serde::Serialize;
 
+use super::agent::parse_name;
 use crate::app::{App, Desk};
 use crate::failure::Failure;
 use crate::text;
@@ -56,12 +57,7 @@ pub(crate) async fn close(app: &App, args: &CardArgs) -> Result<(), Failure> {
 
 /// Carries out `hand-back`.
 pub(crate) async fn hand_back(app: &App, args: &HandBackArgs) -> Result<(), Failure> {
-    let agent: Option<AgentName> = args
-        .agent
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|error: InvalidName| Failure::Usage(error.to_string()))?;
+    let agent = args.agent.as_deref().map(parse_name).transpose()?;
     let (desk, card) = open(app, &args.card).await?;
     if let Some(agent) = &agent
         && !args.any_machine

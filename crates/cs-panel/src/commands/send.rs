@@ -3,12 +3,13 @@
 use std::io::Read;
 
 use clap::Args;
-use cs_model::{AgentName, CardId, IdSource, Opening, Priority, Time, TurnId};
+use cs_model::{CardId, IdSource, Opening, Priority, Time, TurnId};
 use cs_record::{Codebase, Plan, Send, SendTo};
 use cs_worktree::{Inspection, Repository, WorktreeError};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::agent::parse_name;
 use super::codebase;
 use crate::app::{App, Desk};
 use crate::failure::Failure;
@@ -109,12 +110,7 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
         let plan = args.plan.resolve(app, &desk).await?;
         return deliver(app, &desk, to, (body, plan), None).await;
     }
-    let named: Option<AgentName> = args
-        .agent
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|error: cs_model::InvalidName| Failure::Usage(error.to_string()))?;
+    let named = args.agent.as_deref().map(parse_name).transpose()?;
     let agent = app.config()?.choose_agent(named.as_ref())?;
     let title = title(args.title.as_deref(), &body)?;
     let desk = app.desk().await?;

@@ -32,13 +32,12 @@ pub fn dispatch(
         return Err(DispatchRefusal::NoCodebase);
     }
     if !taker.limits.leave_room(codebase, true) {
-        let paused = taker.limits.pause.is_some() || taker.limits.free != Some(0);
         let full = taker.limits.free == Some(0)
             || codebase.is_some_and(|codebase| {
                 let limits = taker.limits.codebases.get(&codebase);
                 limits.is_some_and(|limits| limits.free == Some(0))
             });
-        return Err(if full || !paused {
+        return Err(if full {
             DispatchRefusal::NoSlot
         } else {
             DispatchRefusal::Paused
