@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Land(land::LandArgs),
     /// Stop a card and prove that nothing of it runs any more.
     Stop(stop::StopArgs),
-    /// Try a card again: one that failed or was stopped, or that waits for a retry or a parked agent.
+    /// Try a card again: one that failed or was stopped, or that waits for a retry, its time, other cards or a parked agent.
     Retry(card::CardArgs),
     /// Close a card for good.
     Close(card::CardArgs),

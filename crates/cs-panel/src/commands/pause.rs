@@ -11,7 +11,7 @@ use crate::wire::PauseWire;
 /// What a pause or a limit covers.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Where {
-    /// Only this machine; otherwise everything.
+    /// Only this machine.
     #[arg(long, conflicts_with = "codebase")]
     machine: bool,
     /// Only this codebase, on every machine.
