@@ -1,48 +1,18 @@
-//! The parameters of `write_rows.sql`, in its order: one array a column.
+//! The parameters of the parts of a write, in the order of each: one array a column.
 
-use cs_record::{Dependency, StoreError, Unpark};
-use sqlx::postgres::{PgArguments, PgHasArrayType};
-use sqlx::{Arguments, Encode, Postgres, Type};
+use cs_model::CardId;
+use cs_record::{Dependency, Unpark};
 
 use crate::row_cards::{AskRow, CardRow, MarkRow, TurnRow};
 use crate::row_limits::ParkRow;
 use crate::row_runs::{LandingRow, RunRow, TextRow};
+use crate::statement::Statement;
+use crate::store::sql;
 use crate::write::Changed;
 
-/// Parameters that are being put together, and the first error among them.
-#[derive(Default)]
-pub(crate) struct Columns {
-    arguments: PgArguments,
-    failed: Option<String>,
-}
-
-impl Columns {
-    /// Adds a column of all rows.
-    fn add<'r, R, T>(&mut self, rows: &'r [R], column: impl Fn(&'r R) -> T) -> &mut Self
-    where
-        T: Encode<'r, Postgres> + Type<Postgres> + PgHasArrayType,
-    {
-        self.value(rows.iter().map(column).collect::<Vec<T>>())
-    }
-
-    /// Adds one value.
-    pub(crate) fn value<'r, T: Encode<'r, Postgres> + Type<Postgres>>(&mut self, value: T) -> &mut Self {
-        if let Err(error) = self.arguments.add(value) {
-            self.failed.get_or_insert_with(|| error.to_string());
-        }
-        self
-    }
-
-    pub(crate) fn finish(self) -> Result<PgArguments, StoreError> {
-        match self.failed {
-            None => Ok(self.arguments),
-            Some(why) => Err(StoreError::Corrupt(format!("rows cannot be sent: {why}"))),
-        }
-    }
-}
-
-pub(crate) fn new_cards(columns: &mut Columns, rows: &[CardRow]) {
-    columns
+pub(crate) fn new_cards(statement: &mut Statement, rows: &[CardRow]) {
+    statement
+        .counted(sql!("write_new_cards"), rows.len())
         .add(rows, |row| row.id)
         .add(rows, |row| row.title.as_str())
         .add(rows, |row| row.state.as_str())
@@ -70,8 +40,9 @@ pub(crate) fn new_cards(columns: &mut Columns, rows: &[CardRow]) {
         .add(rows, |row| row.version);
 }
 
-pub(crate) fn changed_cards(columns: &mut Columns, rows: &[Changed<CardRow>]) {
-    columns
+pub(crate) fn changed_cards(statement: &mut Statement, rows: &[Changed<CardRow>]) {
+    statement
+        .counted(sql!("write_changed_cards"), rows.len())
         .add(rows, |row| row.now.id)
         .add(rows, |row| row.was.version)
         .add(rows, |row| row.now.state.as_str())
@@ -96,8 +67,9 @@ pub(crate) fn changed_cards(columns: &mut Columns, rows: &[Changed<CardRow>]) {
         .add(rows, |row| row.now.version);
 }
 
-pub(crate) fn new_runs(columns: &mut Columns, rows: &[RunRow]) {
-    columns
+pub(crate) fn new_runs(statement: &mut Statement, rows: &[RunRow]) {
+    statement
+        .counted(sql!("write_new_runs"), rows.len())
         .add(rows, |row| row.id)
         .add(rows, |row| row.card_id)
         .add(rows, |row| row.kind.as_str())
@@ -129,8 +101,9 @@ pub(crate) fn new_runs(columns: &mut Columns, rows: &[RunRow]) {
         .add(rows, |row| row.fresh);
 }
 
-pub(crate) fn changed_runs(columns: &mut Columns, rows: &[Changed<RunRow>]) {
-    columns
+pub(crate) fn changed_runs(statement: &mut Statement, rows: &[Changed<RunRow>]) {
+    statement
+        .counted(sql!("write_changed_runs"), rows.len())
         .add(rows, |row| row.now.id)
         .add(rows, |row| row.was.epoch)
         .add(rows, |row| row.was.token.as_str())
@@ -158,8 +131,9 @@ pub(crate) fn changed_runs(columns: &mut Columns, rows: &[Changed<RunRow>]) {
         .add(rows, |row| row.now.fresh);
 }
 
-pub(crate) fn new_turns(columns: &mut Columns, rows: &[TurnRow]) {
-    columns
+pub(crate) fn new_turns(statement: &mut Statement, rows: &[TurnRow]) {
+    statement
+        .counted(sql!("write_new_turns"), rows.len())
         .add(rows, |row| row.id)
         .add(rows, |row| row.card_id)
         .add(rows, |row| row.seq)
@@ -171,8 +145,9 @@ pub(crate) fn new_turns(columns: &mut Columns, rows: &[TurnRow]) {
         .add(rows, |row| row.said_at);
 }
 
-pub(crate) fn changed_turns(columns: &mut Columns, rows: &[Changed<MarkRow>]) {
-    columns
+pub(crate) fn changed_turns(statement: &mut Statement, rows: &[Changed<MarkRow>]) {
+    statement
+        .counted(sql!("write_changed_turns"), rows.len())
         .add(rows, |row| row.now.id)
         .add(rows, |row| row.was.state.as_str())
         .add(rows, |row| row.was.run_id)
@@ -180,8 +155,9 @@ pub(crate) fn changed_turns(columns: &mut Columns, rows: &[Changed<MarkRow>]) {
         .add(rows, |row| row.now.run_id);
 }
 
-pub(crate) fn new_asks(columns: &mut Columns, rows: &[AskRow]) {
-    columns
+pub(crate) fn new_asks(statement: &mut Statement, rows: &[AskRow]) {
+    statement
+        .counted(sql!("write_new_asks"), rows.len())
         .add(rows, |row| row.id)
         .add(rows, |row| row.card_id)
         .add(rows, |row| row.run_id)
@@ -201,8 +177,9 @@ pub(crate) fn new_asks(columns: &mut Columns, rows: &[AskRow]) {
         .add(rows, |row| row.turn_id);
 }
 
-pub(crate) fn changed_asks(columns: &mut Columns, rows: &[Changed<AskRow>]) {
-    columns
+pub(crate) fn changed_asks(statement: &mut Statement, rows: &[Changed<AskRow>]) {
+    statement
+        .counted(sql!("write_changed_asks"), rows.len())
         .add(rows, |row| row.now.id)
         .add(rows, |row| row.was.addressee.as_str())
         .add(rows, |row| row.was.state.as_str())
@@ -217,8 +194,9 @@ pub(crate) fn changed_asks(columns: &mut Columns, rows: &[Changed<AskRow>]) {
         .add(rows, |row| row.now.given);
 }
 
-pub(crate) fn new_landings(columns: &mut Columns, rows: &[LandingRow]) {
-    columns
+pub(crate) fn new_landings(statement: &mut Statement, rows: &[LandingRow]) {
+    statement
+        .counted(sql!("write_new_landings"), rows.len())
         .add(rows, |row| row.id)
         .add(rows, |row| row.card_id)
         .add(rows, |row| row.codebase_id)
@@ -235,8 +213,9 @@ pub(crate) fn new_landings(columns: &mut Columns, rows: &[LandingRow]) {
         .add(rows, |row| row.ended_at);
 }
 
-pub(crate) fn changed_landings(columns: &mut Columns, rows: &[Changed<LandingRow>]) {
-    columns
+pub(crate) fn changed_landings(statement: &mut Statement, rows: &[Changed<LandingRow>]) {
+    statement
+        .counted(sql!("write_changed_landings"), rows.len())
         .add(rows, |row| row.now.id)
         .add(rows, |row| row.was.epoch)
         .add(rows, |row| row.was.token.as_deref())
@@ -249,21 +228,30 @@ pub(crate) fn changed_landings(columns: &mut Columns, rows: &[Changed<LandingRow
         .add(rows, |row| row.now.ended_at);
 }
 
-pub(crate) fn new_texts(columns: &mut Columns, rows: &[TextRow]) {
-    columns
+pub(crate) fn new_texts(statement: &mut Statement, rows: &[TextRow]) {
+    statement
+        .counted(sql!("write_new_texts"), rows.len())
         .add(rows, |row| row.run_id)
         .add(rows, |row| row.epoch)
         .add(rows, |row| row.body.as_str());
 }
 
-pub(crate) fn new_dependencies(columns: &mut Columns, rows: &[Dependency]) {
-    columns
+pub(crate) fn new_dependencies(statement: &mut Statement, rows: &[Dependency]) {
+    statement
+        .uncounted(sql!("write_new_dependencies"), rows.len())
         .add(rows, |row| row.card.as_uuid())
         .add(rows, |row| row.after.as_uuid());
 }
 
-pub(crate) fn parks(columns: &mut Columns, rows: &[ParkRow]) {
-    columns
+pub(crate) fn gone_dependencies(statement: &mut Statement, cards: &[CardId]) {
+    statement
+        .uncounted(sql!("write_gone_dependencies"), cards.len())
+        .add(cards, |card| card.as_uuid());
+}
+
+pub(crate) fn new_parks(statement: &mut Statement, rows: &[ParkRow]) {
+    statement
+        .counted(sql!("write_new_parks"), rows.len())
         .add(rows, |row| row.machine_id)
         .add(rows, |row| row.agent.as_str())
         .add(rows, |row| row.class.as_str())
@@ -272,8 +260,10 @@ pub(crate) fn parks(columns: &mut Columns, rows: &[ParkRow]) {
         .add(rows, |row| row.until);
 }
 
-pub(crate) fn unparks(columns: &mut Columns, rows: &[Unpark]) {
-    columns
+pub(crate) fn gone_parks(statement: &mut Statement, rows: &[Unpark]) {
+    statement
+        .uncounted(sql!("write_gone_parks"), rows.len())
         .add(rows, |row| row.route.machine.as_uuid())
-        .add(rows, |row| row.route.agent.as_str());
+        .add(rows, |row| row.route.agent.as_str())
+        .add(rows, |row| row.began_at.unix_micros());
 }

@@ -27,6 +27,7 @@ mod row_cards;
 mod row_limits;
 mod row_runs;
 mod settings;
+mod statement;
 mod store;
 mod text;
 mod write;

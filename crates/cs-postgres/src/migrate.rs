@@ -16,14 +16,21 @@ pub(crate) struct Migration {
     pub(crate) sql: &'static str,
 }
 
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    usable_from: 1,
-    sql: concat!(
-        include_str!("../migrations/0001_record.sql"),
-        include_str!("../migrations/0001_functions.sql")
-    ),
-}];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        usable_from: 1,
+        sql: concat!(
+            include_str!("../migrations/0001_record.sql"),
+            include_str!("../migrations/0001_functions.sql")
+        ),
+    },
+    Migration {
+        version: 2,
+        usable_from: 1,
+        sql: include_str!("../migrations/0002_functions.sql"),
+    },
+];
 
 /// Returns the newest version that a list of steps knows.
 pub(crate) fn known(migrations: &[Migration]) -> u32 {

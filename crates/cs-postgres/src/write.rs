@@ -1,17 +1,19 @@
-//! Commits: every row of every kind in one statement, each change with its fence, each kind counted.
+//! Commits: all rows in one statement, each change with its fence, each kind counted. Foreign keys are checked at its end.
 
 use std::collections::BTreeMap;
 
 use cs_model::OperationId;
 use cs_record::{Card, Change, JournalEntry, Park, ReadyFor, Route, StoreError, Writes};
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection};
 
-use crate::columns::{self, Columns};
+use crate::columns;
 use crate::error::store_error;
 use crate::row_cards::{AskRow, CardRow, MarkRow, TurnRow};
 use crate::row_limits::ParkRow;
 use crate::row_runs::{LandingRow, RunRow, TextRow};
 use crate::settings::Sessions;
+use crate::statement::{Counted, Statement};
+use crate::store::sql;
 
 /// A row before and after.
 pub(crate) struct Changed<R> {
@@ -26,68 +28,35 @@ pub(crate) async fn write(
     writes: &Writes,
     sessions: Sessions,
 ) -> Result<(), StoreError> {
-    let mut columns = Columns::default();
-    let mut expected = Vec::with_capacity(COUNTED.len());
-    add_cards(&mut columns, writes);
-    expected.extend([writes.new_cards.len(), writes.cards.len()]);
-    add_runs(&mut columns, writes);
-    expected.extend([writes.new_runs.len(), writes.runs.len()]);
-    add_turns(&mut columns, writes);
-    expected.extend([writes.new_turns.len(), writes.turns.len()]);
-    add_asks(&mut columns, writes)?;
-    expected.extend([writes.new_asks.len(), writes.asks.len()]);
-    add_landings(&mut columns, writes);
-    expected.extend([writes.new_landings.len(), writes.landings.len()]);
-    add_texts(&mut columns, writes);
-    expected.push(writes.texts.len());
-    expected.push(add_limits(&mut columns, writes));
-    add_journal(&mut columns, operation, writes)?;
-    expected.push(operation.into_iter().count());
-    columns.value(wakes_others(writes));
-    columns.value(writes.freed.iter().map(|card| card.as_uuid()).collect::<Vec<_>>());
-    columns.value(
-        writes
-            .unparks
-            .iter()
-            .map(|unpark| unpark.began_at.unix_micros())
-            .collect::<Vec<_>>(),
-    );
-    let sql = include_str!("../queries/write_rows.sql");
-    let changed: Vec<i64> = sqlx::query_scalar_with(sql, columns.finish()?)
+    let mut statement = Statement::default();
+    add_cards(&mut statement, writes);
+    add_runs(&mut statement, writes);
+    add_turns(&mut statement, writes);
+    add_asks(&mut statement, writes)?;
+    add_landings(&mut statement, writes);
+    add_texts(&mut statement, writes);
+    add_limits(&mut statement, writes);
+    add_journal(&mut statement, operation, writes)?;
+    let (text, arguments, expected) = statement.finish(wakes_others(writes))?;
+    // All of it is of our own files.
+    let changed: Vec<i64> = sqlx::query_scalar_with(AssertSqlSafe(text), arguments)
         .persistent(sessions.keep_statements())
         .fetch_one(connection)
         .await
-        .map_err(|error| store_error("write_rows", error))?;
-    counted(&changed, &expected)
+        .map_err(|error| store_error("write", error))?;
+    check(&changed, &expected)
 }
 
-/// What the statement counts, in its order.
-const COUNTED: [&str; 13] = [
-    "new cards",
-    "cards",
-    "new runs",
-    "runs",
-    "new turns",
-    "turns",
-    "new asks",
-    "asks",
-    "new landings",
-    "landings",
-    "texts",
-    "parked routes",
-    "journal rows",
-];
-
-fn counted(changed: &[i64], expected: &[usize]) -> Result<(), StoreError> {
+fn check(changed: &[i64], expected: &[Counted]) -> Result<(), StoreError> {
     if changed.len() != expected.len() {
         return Err(StoreError::Corrupt(
             "a write counted other kinds of rows".to_owned(),
         ));
     }
-    for ((what, changed), expected) in COUNTED.iter().zip(changed).zip(expected) {
-        if usize::try_from(*changed) != Ok(*expected) {
+    for (changed, Counted { part, rows }) in changed.iter().zip(expected) {
+        if usize::try_from(*changed) != Ok(*rows) {
             return Err(StoreError::Corrupt(format!(
-                "{changed} {what} changed where {expected} were decided on; nothing was written"
+                "{part} changed {changed} rows where {rows} were decided on; nothing was written"
             )));
         }
     }
@@ -101,60 +70,60 @@ fn wakes_others(writes: &Writes) -> bool {
     !matches!(&writes.journal, Some(JournalEntry::Claimed { .. })) || writes.cards.iter().any(more)
 }
 
-fn add_cards(columns: &mut Columns, writes: &Writes) {
+fn add_cards(statement: &mut Statement, writes: &Writes) {
     let new: Vec<_> = writes.new_cards.iter().map(CardRow::from).collect();
-    columns::new_cards(columns, &new);
+    columns::new_cards(statement, &new);
     let changes: Vec<_> = writes.cards.iter().map(changed::<_, CardRow>).collect();
-    columns::changed_cards(columns, &changes);
+    columns::changed_cards(statement, &changes);
 }
 
-fn add_runs(columns: &mut Columns, writes: &Writes) {
+fn add_runs(statement: &mut Statement, writes: &Writes) {
     let new: Vec<_> = writes.new_runs.iter().map(RunRow::from).collect();
-    columns::new_runs(columns, &new);
+    columns::new_runs(statement, &new);
     let changes: Vec<_> = writes.runs.iter().map(changed::<_, RunRow>).collect();
-    columns::changed_runs(columns, &changes);
+    columns::changed_runs(statement, &changes);
 }
 
-fn add_turns(columns: &mut Columns, writes: &Writes) {
+fn add_turns(statement: &mut Statement, writes: &Writes) {
     let new: Vec<_> = writes.new_turns.iter().map(TurnRow::from).collect();
-    columns::new_turns(columns, &new);
+    columns::new_turns(statement, &new);
     let changes: Vec<_> = writes.turns.iter().map(changed::<_, MarkRow>).collect();
-    columns::changed_turns(columns, &changes);
+    columns::changed_turns(statement, &changes);
 }
 
-fn add_asks(columns: &mut Columns, writes: &Writes) -> Result<(), StoreError> {
+fn add_asks(statement: &mut Statement, writes: &Writes) -> Result<(), StoreError> {
     let new = writes.new_asks.iter().map(AskRow::try_from);
-    columns::new_asks(columns, &new.collect::<Result<Vec<_>, _>>()?);
+    columns::new_asks(statement, &new.collect::<Result<Vec<_>, _>>()?);
     let changes = writes.asks.iter().map(|change| {
         Ok::<_, StoreError>(Changed {
             was: AskRow::try_from(&change.was)?,
             now: AskRow::try_from(&change.now)?,
         })
     });
-    columns::changed_asks(columns, &changes.collect::<Result<Vec<_>, _>>()?);
+    columns::changed_asks(statement, &changes.collect::<Result<Vec<_>, _>>()?);
     Ok(())
 }
 
-fn add_landings(columns: &mut Columns, writes: &Writes) {
+fn add_landings(statement: &mut Statement, writes: &Writes) {
     let new: Vec<_> = writes.new_landings.iter().map(LandingRow::from).collect();
-    columns::new_landings(columns, &new);
+    columns::new_landings(statement, &new);
     let changes: Vec<_> = writes.landings.iter().map(changed::<_, LandingRow>).collect();
-    columns::changed_landings(columns, &changes);
+    columns::changed_landings(statement, &changes);
 }
 
-fn add_texts(columns: &mut Columns, writes: &Writes) {
+fn add_texts(statement: &mut Statement, writes: &Writes) {
     let texts: Vec<_> = writes.texts.iter().map(TextRow::from).collect();
-    columns::new_texts(columns, &texts);
-    columns::new_dependencies(columns, &writes.dependencies);
+    columns::new_texts(statement, &texts);
+    columns::new_dependencies(statement, &writes.dependencies);
+    columns::gone_dependencies(statement, &writes.freed);
 }
 
-/// Adds the last park of each route that the same write does not end again, and returns how many there are.
-fn add_limits(columns: &mut Columns, writes: &Writes) -> usize {
+/// Adds the last park of each route that the same write does not end again.
+fn add_limits(statement: &mut Statement, writes: &Writes) {
     let parks: BTreeMap<&Route, &Park> = writes.parks.iter().map(|park| (&park.route, park)).collect();
     let rows: Vec<_> = parks.into_values().map(ParkRow::from).collect();
-    columns::parks(columns, &rows);
-    columns::unparks(columns, &writes.unparks);
-    rows.len()
+    columns::new_parks(statement, &rows);
+    columns::gone_parks(statement, &writes.unparks);
 }
 
 fn changed<'a, T, R: From<&'a T>>(change: &'a Change<T>) -> Changed<R> {
@@ -166,21 +135,22 @@ fn changed<'a, T, R: From<&'a T>>(change: &'a Change<T>) -> Changed<R> {
 
 /// An operation must have an entry, and an entry an operation.
 fn add_journal(
-    columns: &mut Columns,
+    statement: &mut Statement,
     operation: Option<OperationId>,
     writes: &Writes,
 ) -> Result<(), StoreError> {
-    let (kind, result) = match (operation, &writes.journal) {
-        (None, None) => (None, None),
-        (Some(_), Some(entry)) => (Some(entry.kind()), Some(entry.to_json()?)),
-        (Some(_), None) | (None, Some(_)) => {
-            return Err(StoreError::Corrupt(
-                "an operation and its journal entry come together".to_owned(),
-            ));
+    match (operation, &writes.journal) {
+        (None, None) => Ok(()),
+        (Some(operation), Some(entry)) => {
+            statement
+                .counted(sql!("write_journal"), 1)
+                .value(operation.as_uuid())
+                .value(entry.kind())
+                .value(entry.to_json()?);
+            Ok(())
         }
-    };
-    columns.value(operation.map(OperationId::as_uuid));
-    columns.value(kind);
-    columns.value(result);
-    Ok(())
+        (Some(_), None) | (None, Some(_)) => Err(StoreError::Corrupt(
+            "an operation and its journal entry come together".to_owned(),
+        )),
+    }
 }
