@@ -1,12 +1,9 @@
 //! One attempt of a run, from the stage in which it is found to the acknowledgement of its outcome.
 
 mod adopt;
-mod follow;
-mod identity;
 mod ready;
 mod settle;
 mod start;
-mod stop;
 
 use std::sync::Arc;
 
@@ -17,12 +14,10 @@ use cs_journal::{
 use cs_record::{RecordError, StoppedRun};
 use cs_settle::SettleError;
 
-pub(crate) use follow::LostSight;
-pub(crate) use identity::AttemptFile;
 pub(crate) use settle::{close_acknowledged, report_failed, report_interrupted, settle};
-pub(crate) use stop::{StopLevel, StopSwitch};
 
 use crate::context::Context;
+use crate::executions::{LostSight, StopSwitch};
 
 /// What is to be carried on, in the stage in which it was found.
 #[derive(Debug)]
@@ -57,7 +52,7 @@ pub(crate) enum Trouble {
     #[error(transparent)]
     Survey(#[from] cs_supervise::SurveyError),
     #[error("the execution could not be stopped")]
-    Stop(#[from] cs_supervise::StopError),
+    Stop(#[source] cs_supervise::StopError),
     #[error("whether the agent was started is not known")]
     Go(#[source] cs_supervise::GoError),
     #[error("{what}")]
@@ -73,6 +68,24 @@ pub(crate) enum Trouble {
 impl<S: std::fmt::Debug> From<NotDurable<S>> for Trouble {
     fn from(refused: NotDurable<S>) -> Self {
         Self::Ledger(refused.into())
+    }
+}
+
+impl From<cs_supervise::StopError> for Trouble {
+    fn from(error: cs_supervise::StopError) -> Self {
+        if let cs_supervise::StopError::Survey(error) = error {
+            Self::Survey(error)
+        } else {
+            Self::Stop(error)
+        }
+    }
+}
+
+/// Why nobody knows which executions an attempt has.
+pub(crate) fn unlisted(source: std::io::Error) -> Trouble {
+    Trouble::Local {
+        what: "the executions cannot be listed",
+        source,
     }
 }
 

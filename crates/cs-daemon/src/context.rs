@@ -24,8 +24,8 @@ impl Context {
     /// Asks whether new work may start now: on a codebase, or on this machine at all.
     pub(crate) async fn admission(&self, codebase: Option<CodebaseId>) -> Result<Admission, RecordError> {
         let pauses = self.deps.record.machines.pauses(self.deps.machine.id).await?;
-        let free_bytes = match rustix::fs::statvfs(self.state.root()) {
-            Ok(disk) => Some(disk.f_bavail.saturating_mul(disk.f_frsize)),
+        let free_bytes = match self.deps.host.free_bytes() {
+            Ok(free) => Some(free),
             Err(error) => {
                 tracing::warn!(%error, "the free space of the state directory is not known");
                 None

@@ -5,4 +5,5 @@ mod server;
 mod wire;
 
 pub use client::{ControlError, Poked, Stopped, poke, stop};
-pub(crate) use server::{Request, serve};
+pub use server::Request;
+pub(crate) use server::serve;

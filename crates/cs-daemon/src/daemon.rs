@@ -9,16 +9,16 @@ use cs_fence::Attempt;
 use cs_journal::{Deps as JournalDeps, Journal, LedgerError, LedgerOpened};
 use cs_model::{CardId, Epoch, LandingId, RunId, Time};
 use cs_record::RecordError;
-use cs_supervise::BootId;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
 use crate::admission::{Admission, ClosedBecause};
-use crate::attempt::{Carried, Incomplete, StopLevel, StopSwitch, Trouble, Work, carry};
+use crate::attempt::{Carried, Incomplete, Trouble, Work, carry};
 use crate::context::Context;
 use crate::control::{Request, Stopped, serve};
 use crate::deps::Deps;
+use crate::executions::{StopLevel, StopSwitch};
 use crate::landing::{LandingTrouble, LandingWork, land};
 use crate::presence::Presence;
 use crate::report::chain;
@@ -177,7 +177,7 @@ impl Daemon {
         if opening.ledger == LedgerOpened::New {
             tracing::info!("a new ledger");
         }
-        let boot_id = BootId::current().map_err(DaemonError::Boot)?.as_str().to_owned();
+        let boot_id = deps.host.boot_id().map_err(DaemonError::Boot)?;
         let presence =
             Presence::begin(&state.daemons(), deps.ids.secret(), boot_id).map_err(DaemonError::State)?;
         Ok(Self {
@@ -203,7 +203,7 @@ impl Daemon {
         })
     }
 
-    /// Works until there is nothing to do or `leave` is ready. Agents outlive it.
+    /// Works until there is nothing to do or `leave` is ready, and serves its control socket meanwhile. Agents outlive it.
     ///
     /// # Errors
     /// [`DaemonError`]. With [`Mode::Stay`] a failed pass is said, and the next one comes after the fallback interval.
@@ -218,11 +218,30 @@ impl Daemon {
         let mut server = JoinSet::new();
         server.spawn(serve(socket, requests));
         let ended = self.passes(mode, leave, &mut inbox).await;
+        server.shutdown().await;
+        self.end().await;
+        ended
+    }
+
+    /// Works as [`run`](Self::run) does, on requests that come from elsewhere, such as a test.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn work(
+        mut self,
+        mode: Mode,
+        leave: impl Future<Output = ()> + Send,
+        mut inbox: mpsc::Receiver<Request>,
+    ) -> Result<Ended, DaemonError> {
+        let ended = self.passes(mode, leave, &mut inbox).await;
+        self.end().await;
+        ended
+    }
+
+    async fn end(&mut self) {
         self.presence.end(&self.cx).await;
         // Nobody may be in the middle of a write to the ledger when the lock of the directory goes.
-        server.shutdown().await;
         self.tasks.shutdown().await;
-        ended
     }
 
     async fn passes(

@@ -13,10 +13,11 @@ use cs_journal::ClaimRecord;
 use cs_model::{Clock, CodebaseId, IdSource, MachineId, Person};
 use cs_record::{CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
 use cs_settle::SettlementRecord;
-use cs_supervise::ShimProgram;
-use cs_worktree::Worktrees;
 
 use crate::borders::Borders;
+use crate::executions::Executions;
+use crate::host::Host;
+use crate::trees::Trees;
 
 /// The ports of the record that a daemon uses. One store usually stands behind all of them.
 #[derive(Debug, Clone)]
@@ -98,10 +99,12 @@ pub struct Deps {
     pub agents: BTreeMap<String, AgentConfig>,
     /// Where this machine's checkouts of codebases are.
     pub checkouts: Arc<dyn Checkouts>,
-    /// Git stores, trees and landings.
-    pub worktrees: Arc<Worktrees>,
-    /// The program that holds executions.
-    pub shim: Arc<ShimProgram>,
+    /// The trees of cards, and their landings.
+    pub trees: Arc<dyn Trees>,
+    /// Where agents are held and run.
+    pub executions: Arc<dyn Executions>,
+    /// The machine itself.
+    pub host: Arc<dyn Host>,
     /// The environment that agents get: an allow-list, nothing is inherited beside it.
     pub agent_env: Vec<(OsString, OsString)>,
     /// The wall clock.

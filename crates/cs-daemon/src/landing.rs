@@ -8,16 +8,13 @@ use std::sync::Arc;
 use cs_fence::LandingAttempt;
 use cs_journal::{LandingClaimed, LandingDone, LandingWorking, NotDurable};
 use cs_record::{FencedLanding, LandingResult};
-use cs_worktree::{
-    ErrorClass, Identity, LandingPlan, LandingSpec, Move, MoveOutcome, MoveRecovery, Refusal, RepoPath, Tree,
-    WorktreeError,
-};
+use cs_worktree::{ErrorClass, LandingPlan, Move, MoveOutcome, MoveRecovery, Refusal, RepoPath};
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::Trouble;
 use crate::borders::Border;
 use crate::context::Context;
-use crate::trees::{CardTree, TreeError, landing_key, run_key};
+use crate::trees::{Planned, TreeError};
 
 /// How often a base may move under a landing before it is refused.
 const REPLANS_MAX: usize = 5;
@@ -88,12 +85,6 @@ pub(crate) enum LandingTrouble {
     Busy,
 }
 
-impl From<WorktreeError> for LandingTrouble {
-    fn from(error: WorktreeError) -> Self {
-        Self::Tree(error.into())
-    }
-}
-
 impl From<cs_record::RecordError> for LandingTrouble {
     fn from(error: cs_record::RecordError) -> Self {
         Self::Common(error.into())
@@ -123,13 +114,6 @@ pub(crate) async fn land(cx: Arc<Context>, work: LandingWork) -> Result<(), Land
     };
     cx.deps.borders.reach(Border::L5);
     settle_landing(&cx, done).await
-}
-
-/// What a landing is about.
-#[derive(Debug)]
-struct Job {
-    found: CardTree,
-    spec: LandingSpec,
 }
 
 /// What to do next.
@@ -173,7 +157,7 @@ async fn go_on(cx: &Context, working: LandingWorking) -> Result<LandingDone, Lan
         .transpose()?;
     let working = match last {
         None | Some(Step::Replan) => working,
-        Some(Step::Move { plan }) => match cx.deps.worktrees.recover_move(&plan).await? {
+        Some(Step::Move { plan }) => match cx.deps.trees.recover_move(&plan).await? {
             MoveRecovery::Done => return done(working, &landed(&plan)),
             MoveRecovery::NotMoved | MoveRecovery::RolledBack => not_made(working)?,
             MoveRecovery::Busy => return Err(LandingTrouble::Busy),
@@ -226,7 +210,7 @@ async fn execute(
 ) -> Result<LandingDone, LandingTrouble> {
     for _ in 0..REPLANS_MAX {
         cx.deps.borders.reach(Border::L3);
-        let outcome = cx.deps.worktrees.execute_move(&planned).await?;
+        let outcome = cx.deps.trees.execute_move(&planned).await?;
         cx.deps.borders.reach(Border::L4);
         match outcome {
             MoveOutcome::Moved => return done(working, &landed(&planned)),
@@ -261,17 +245,30 @@ async fn plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, LandingTrou
 }
 
 async fn try_plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
-    let job = match job(cx, attempt).await? {
-        Ok(job) => job,
-        Err(result) => return Ok(Next::Result(result)),
+    let brief = cx.deps.record.reads.landing_brief(attempt.landing).await?;
+    let base = brief.card.base.as_deref().unwrap_or_default();
+    let refuse = |report: String| Next::Result(ResultRow::Refused { report });
+    let plan = match cx.deps.trees.plan_landing(&brief, attempt.epoch).await? {
+        Planned::Plan(plan) => plan,
+        Planned::NoCodebase => {
+            return Ok(refuse(
+                "The card has no codebase: there is nothing to land.".to_owned(),
+            ));
+        }
+        Planned::NoWork => {
+            return Ok(refuse(
+                "The card was never worked on: there is nothing to land.".to_owned(),
+            ));
+        }
+        Planned::Uncommitted(files) => {
+            return Ok(refuse(format!(
+                "These files of the card's tree are not committed, and only commits land: {}. Send a message that asks the \
+                 agent to commit or remove them.",
+                list(&files)
+            )));
+        }
     };
-    let planned = cx
-        .deps
-        .worktrees
-        .plan_landing(&job.found.repository, &job.spec)
-        .await?;
-    let base = job.spec.tree.base_branch.as_str();
-    Ok(match planned {
+    Ok(match plan {
         LandingPlan::Ready(plan) => Next::Move(Box::new(plan)),
         LandingPlan::AlreadyLanded { commit } => Next::Result(ResultRow::Landed {
             report: format!(
@@ -280,70 +277,12 @@ async fn try_plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, Landing
             ),
             commit: commit.as_str().to_owned(),
         }),
-        LandingPlan::NothingToLand => Next::Result(ResultRow::Refused {
-            report: "The card has no commit of its own: there is nothing to land.".to_owned(),
-        }),
+        LandingPlan::NothingToLand => {
+            refuse("The card has no commit of its own: there is nothing to land.".to_owned())
+        }
         LandingPlan::Conflict { files, messages } => Next::Result(conflict(base, &files, &messages)),
         LandingPlan::Refused(refusal) => Next::Result(refused(&refusal)),
     })
-}
-
-/// Reads what is to land, and makes sure that the store holds all of it. `Err`: it cannot land as things are.
-async fn job(cx: &Context, attempt: LandingAttempt) -> Result<Result<Job, ResultRow>, LandingTrouble> {
-    let brief = cx.deps.record.reads.landing_brief(attempt.landing).await?;
-    let Some(found) = cx.card_tree(&brief.card).await? else {
-        let report = "The card has no codebase: there is nothing to land.".to_owned();
-        return Ok(Err(ResultRow::Refused { report }));
-    };
-    let worktrees = &cx.deps.worktrees;
-    let mut head = worktrees.card_head(&found.spec).await?;
-    if let Some(tree) = worktrees.find_tree(&found.spec)? {
-        if let Some(report) = uncommitted(cx, &tree).await? {
-            return Ok(Err(ResultRow::Refused { report }));
-        }
-        let key = run_key(
-            cs_model::RunId::from_uuid(attempt.landing.as_uuid()),
-            attempt.epoch,
-        )
-        .map_err(TreeError::from)?;
-        head = Some(worktrees.collect(&found.repository, &tree, &key).await?.tip);
-    }
-    let Some(head) = head else {
-        let report = "The card was never worked on: there is nothing to land.".to_owned();
-        return Ok(Err(ResultRow::Refused { report }));
-    };
-    let message = brief
-        .landing
-        .message
-        .clone()
-        .unwrap_or_else(|| brief.card.title.clone());
-    let author = Identity {
-        name: brief.landing.accepted_by.as_str().to_owned(),
-        email: worktrees.git().identity().email.clone(),
-    };
-    let landing = landing_key(attempt.landing).map_err(TreeError::from)?;
-    let spec = LandingSpec {
-        landing,
-        tree: found.spec.clone(),
-        head,
-        message,
-        author,
-    };
-    Ok(Ok(Job { found, spec }))
-}
-
-/// Says which files of the tree are not committed; only commits land.
-async fn uncommitted(cx: &Context, tree: &Tree) -> Result<Option<String>, LandingTrouble> {
-    let status = cx.deps.worktrees.status(tree).await?;
-    if status.entries.is_empty() {
-        return Ok(None);
-    }
-    let files: Vec<RepoPath> = status.entries.into_iter().map(|entry| entry.path).collect();
-    Ok(Some(format!(
-        "These files of the card's tree are not committed, and only commits land: {}. Send a message that asks the agent \
-         to commit or remove them.",
-        list(&files)
-    )))
 }
 
 fn landed(plan: &Move) -> ResultRow {

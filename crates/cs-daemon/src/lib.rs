@@ -17,6 +17,8 @@ mod context;
 pub mod control;
 mod daemon;
 mod deps;
+mod executions;
+mod host;
 mod landing;
 mod outcome;
 mod presence;
@@ -29,5 +31,10 @@ pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
 pub use borders::{Border, Borders};
 pub use daemon::{Daemon, DaemonError, Ended, GoingOn, Mode};
 pub use deps::{Checkouts, Deps, MachineIdentity, RecordPorts, Reporter, Settings};
+pub use executions::{
+    AttemptFile, Ended as ExecutionEnded, Executions, Found, HeldExecution, HoldTrouble, Launch, LostSight,
+    Patience, RunningExecution, ShimExecutions, StopLevel, StopSwitch, execution_name, is_done,
+};
+pub use host::{Host, ThisHost};
 pub use state::{StateDir, StateError, StateLock};
-pub use trees::tree_spec;
+pub use trees::{GitTrees, Planned, Saved, TreeError, Trees, Workplace, tree_spec};

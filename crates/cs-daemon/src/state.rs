@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use cs_model::{CardId, Epoch, RunId};
 
+use crate::executions::execution_name;
+
 /// Why a state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
@@ -194,20 +196,6 @@ impl StateDir {
         Ok(found.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// Returns a name that no execution of this attempt has had. A second one is needed when a crash left the first without
-    /// a registration: what it may have begun must not meet what is begun now.
-    ///
-    /// # Errors
-    /// The directory cannot be read.
-    pub fn new_execution_name(&self, run: RunId, epoch: Epoch) -> io::Result<String> {
-        let number = self.executions_of(run, epoch)?.len() + 1;
-        Ok(execution_name(
-            run,
-            epoch,
-            u32::try_from(number).unwrap_or(u32::MAX),
-        ))
-    }
-
     /// Returns the working directory of a card without a codebase.
     #[must_use]
     pub fn plain_dir(&self, card: CardId) -> PathBuf {
@@ -243,13 +231,6 @@ impl StateLock {
             // What cannot be looked at now is no proof.
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         }
-    }
-}
-
-fn execution_name(run: RunId, epoch: Epoch, number: u32) -> String {
-    match number {
-        1 => format!("{run}.{epoch}"),
-        later => format!("{run}.{epoch}-{later}"),
     }
 }
 
@@ -297,8 +278,8 @@ mod tests {
         let state = StateDir::open(temp.path()).expect("it can be made");
         let run = RunId::from_uuid("0197f3c2-7f4e-7a31-9c55-3d1f4f2a9c1b".parse().expect("a uuid"));
         let mut made = Vec::new();
-        for _ in 0..3 {
-            let name = state.new_execution_name(run, Epoch::new(1)).expect("readable");
+        for number in 1..=3 {
+            let name = execution_name(run, Epoch::new(1), number);
             fs::create_dir(state.execution(&name)).expect("made");
             made.push(name);
         }

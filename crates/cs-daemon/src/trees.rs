@@ -1,32 +1,130 @@
 //! Which tree belongs to a card, and what becomes of it.
 
+mod git;
+
+use std::fmt;
 use std::path::PathBuf;
 
+use async_trait::async_trait;
 use cs_model::{CodebaseId, Epoch, LandingId, RunId};
-use cs_record::Card;
+use cs_record::{Card, LandingBrief};
 use cs_worktree::{
-    BranchName, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, Prepared, Repository, RunKey,
-    Tree, TreeSpec, WorktreeError,
+    BranchName, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, LandingPlan, Move, MoveOutcome,
+    MoveRecovery, PersonCommits, RepoPath, RunKey, TreeSpec, WorktreeError,
 };
 
 use crate::context::Context;
 
+pub use git::GitTrees;
+
+/// What the daemon asks of git: the trees of cards on this machine, and the landings of their work.
+#[async_trait]
+pub trait Trees: fmt::Debug + Send + Sync {
+    /// Makes the tree of a card ready for an attempt; nothing for a card without a codebase. It can be done again.
+    ///
+    /// # Errors
+    /// [`TreeError`]; what was made until then is found again.
+    async fn make_ready(&self, card: &Card) -> Result<Option<Workplace>, TreeError>;
+
+    /// Brings what an attempt left in its tree to where it is safe: its commits to the store and to the card's branch in the
+    /// user's repository, and what it did not commit to a private ref. Nothing is removed. It can be done again.
+    ///
+    /// # Errors
+    /// [`TreeError`]; all of it is still in the tree.
+    async fn save(&self, card: &Card, run: RunId, epoch: Epoch, reason: &str) -> Result<Saved, TreeError>;
+
+    /// Says whether a card has a tree here.
+    ///
+    /// # Errors
+    /// [`TreeError`].
+    async fn is_there(&self, card: &Card) -> Result<bool, TreeError>;
+
+    /// Puts the tree of a card that is over into the trash, once everything in it is saved; otherwise it stays.
+    ///
+    /// # Errors
+    /// [`TreeError`]; the tree stays.
+    async fn retire(&self, card: &Card, run: RunId, epoch: Epoch) -> Result<(), TreeError>;
+
+    /// Says what a landing comes to on its base as it is now. Nothing of the user's is touched, and it can be done again.
+    ///
+    /// # Errors
+    /// [`TreeError`]; nothing was moved.
+    async fn plan_landing(&self, brief: &LandingBrief, epoch: Epoch) -> Result<Planned, TreeError>;
+
+    /// Moves a base, by compare-and-set from the value that was planned on.
+    ///
+    /// # Errors
+    /// [`TreeError`]; whether it was moved, [`recover_move`](Self::recover_move) tells.
+    async fn execute_move(&self, plan: &Move) -> Result<MoveOutcome, TreeError>;
+
+    /// Finds what became of a move that nobody saw the end of, and undoes a half one. It can be done again.
+    ///
+    /// # Errors
+    /// [`TreeError`].
+    async fn recover_move(&self, plan: &Move) -> Result<MoveRecovery, TreeError>;
+}
+
+/// Where an attempt works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workplace {
+    /// The root of the tree.
+    pub path: PathBuf,
+    /// The card's branch.
+    pub branch: String,
+    /// The branch that the card lands on.
+    pub base: String,
+    /// What became of commits that a person made on the card's branch.
+    pub person: PersonCommits,
+}
+
+/// What was there to save.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Saved {
+    /// The card has no codebase.
+    NoCodebase,
+    /// The tree was removed while its agent ran.
+    TreeGone,
+    /// Everything.
+    Everything {
+        /// Whether the agent rewrote history; the old commits are kept in the store.
+        history_rewritten: bool,
+    },
+}
+
+/// What a landing comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Planned {
+    /// The card has no codebase.
+    NoCodebase,
+    /// The card was never worked on.
+    NoWork,
+    /// These files of the tree are not committed, and only commits land.
+    Uncommitted(Vec<RepoPath>),
+    /// What git says.
+    Plan(LandingPlan),
+}
+
 /// Why a card has no tree to work in. The text of [`public`](Self::public) holds no local path.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TreeError {
+pub enum TreeError {
+    /// The codebase is not on this machine.
     #[error("this machine has no checkout of the codebase: register it with `cs-panel codebase add`")]
     NoCheckout,
+    /// There is no branch to start from.
     #[error("the card does not say on which branch its work lands")]
     NoBase,
+    /// A name of the card breaks the rules of git.
     #[error("the card's names cannot be used in git")]
     Name(#[from] InvalidName),
+    /// Git or the disk refuses.
     #[error(transparent)]
     Worktree(#[from] WorktreeError),
 }
 
 impl TreeError {
     /// Says it without local paths.
-    pub(crate) fn public(&self) -> String {
+    #[must_use]
+    pub fn public(&self) -> String {
         match self {
             Self::NoCheckout | Self::NoBase | Self::Name(_) => self.to_string(),
             Self::Worktree(error) => error.public(),
@@ -34,7 +132,8 @@ impl TreeError {
     }
 
     /// Says what can be done about it.
-    pub(crate) fn class(&self) -> ErrorClass {
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
         match self {
             Self::NoCheckout | Self::NoBase | Self::Name(_) => ErrorClass::Invalid,
             Self::Worktree(error) => error.class(),
@@ -64,118 +163,38 @@ fn codebase_key(codebase: CodebaseId) -> Result<CodebaseKey, InvalidName> {
 }
 
 /// Names the refs of one attempt.
-pub(crate) fn run_key(run: RunId, epoch: Epoch) -> Result<RunKey, InvalidName> {
+fn run_key(run: RunId, epoch: Epoch) -> Result<RunKey, InvalidName> {
     RunKey::new(format!("{run}-{epoch}"))
 }
 
 /// Names a landing in git.
-pub(crate) fn landing_key(landing: LandingId) -> Result<LandingKey, InvalidName> {
+fn landing_key(landing: LandingId) -> Result<LandingKey, InvalidName> {
     LandingKey::new(landing.to_string())
 }
 
-/// A card's tree and the repository that it comes from.
-#[derive(Debug, Clone)]
-pub(crate) struct CardTree {
-    pub(crate) spec: TreeSpec,
-    pub(crate) repository: Repository,
-}
-
 impl Context {
-    /// Finds the tree that belongs to a card and the user's repository; nothing for a card without a codebase.
-    pub(crate) async fn card_tree(&self, card: &Card) -> Result<Option<CardTree>, TreeError> {
-        let Some(codebase) = card.codebase else {
-            return Ok(None);
-        };
-        let spec = tree_spec(card)?.ok_or(TreeError::NoBase)?;
-        let checkout: PathBuf = self
-            .deps
-            .checkouts
-            .checkout(codebase)
-            .ok_or(TreeError::NoCheckout)?;
-        let seen = Repository::inspect(self.deps.worktrees.git(), &checkout).await?;
-        Ok(Some(CardTree {
-            spec,
-            repository: seen.repository,
-        }))
-    }
-
-    /// Makes the tree of a card ready for an attempt.
-    pub(crate) async fn prepare_tree(&self, tree: &CardTree) -> Result<Prepared, TreeError> {
-        Ok(self
-            .deps
-            .worktrees
-            .prepare_tree(&tree.repository, &tree.spec)
-            .await?)
-    }
-
-    /// Brings what an attempt left in its tree to where it is safe: its commits to the store and to the card's branch in the
-    /// user's repository, and what it did not commit to a private ref. Says what could not be done; nothing is removed.
+    /// Saves what an attempt left in its tree, and says what could not be done; nothing is removed.
     pub(crate) async fn save_tree(&self, card: &Card, run: RunId, epoch: Epoch, reason: &str) {
-        if let Err(error) = self.try_save_tree(card, run, epoch, reason).await {
-            tracing::error!(card = %card.id, %run, %epoch, error = &error as &dyn std::error::Error, "the work of an attempt could not be saved");
-            self.deps.reporter.said(&format!(
-                "card {}: the work in its tree could not be saved now, it stays where it is: {}",
-                card.id.short(),
-                crate::report::chain(&error)
-            ));
-        }
-    }
-
-    async fn try_save_tree(
-        &self,
-        card: &Card,
-        run: RunId,
-        epoch: Epoch,
-        reason: &str,
-    ) -> Result<(), TreeError> {
-        let Some(found) = self.card_tree(card).await? else {
-            return Ok(());
-        };
-        let worktrees = &self.deps.worktrees;
-        let Some(tree) = worktrees.find_tree(&found.spec)? else {
-            self.deps.reporter.said(&format!(
-                "card {}: its tree was removed while its agent ran; it is made again from what was saved before",
-                card.id.short()
-            ));
-            return Ok(());
-        };
-        let key = run_key(run, epoch)?;
-        let collected = worktrees.collect(&found.repository, &tree, &key).await?;
-        tracing::info!(card = %card.id, %run, %epoch, ?collected, "collected");
-        if collected.history_rewritten {
-            self.deps.reporter.said(&format!(
-                "card {}: its agent rewrote history; the old commits are kept in the store",
-                card.id.short()
-            ));
-        }
-        if collected.dirty {
-            let salvage = worktrees.salvage(&tree, &key, reason).await?;
-            tracing::info!(card = %card.id, %run, %epoch, ?salvage, "salvaged");
-        }
-        Ok(())
-    }
-
-    /// Puts the tree of a card that is over into the trash, once everything in it is saved; otherwise it stays.
-    pub(crate) async fn retire_tree(
-        &self,
-        card: &Card,
-        tree: &Tree,
-        run: RunId,
-        epoch: Epoch,
-    ) -> Result<(), TreeError> {
-        let worktrees = &self.deps.worktrees;
-        let salvage = worktrees
-            .salvage(tree, &run_key(run, epoch)?, "the card is over")
-            .await?;
-        match salvage.proof() {
-            Some(proof) => {
-                worktrees.discard(proof).await?;
-                tracing::info!(card = %card.id, "the tree of a card that is over went to the trash");
+        let of = card.id.short();
+        match self.deps.trees.save(card, run, epoch, reason).await {
+            Ok(Saved::NoCodebase) => {}
+            Ok(Saved::TreeGone) => self.said(&format!(
+                "card {of}: its tree was removed while its agent ran; it is made again from what was saved before"
+            )),
+            Ok(Saved::Everything { history_rewritten }) => {
+                if history_rewritten {
+                    self.said(&format!(
+                        "card {of}: its agent rewrote history; the old commits are kept in the store"
+                    ));
+                }
             }
-            None => {
-                tracing::info!(card = %card.id, ?salvage, "a tree stays: it holds what a salvage cannot carry")
+            Err(error) => {
+                tracing::error!(card = %card.id, %run, %epoch, error = &error as &dyn std::error::Error, "the work of an attempt could not be saved");
+                self.said(&format!(
+                    "card {of}: the work in its tree could not be saved now, it stays where it is: {}",
+                    crate::report::chain(&error)
+                ));
             }
         }
-        Ok(())
     }
 }

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cs_daemon::{Borders, Deps, MachineIdentity, Reporter, Settings};
+use cs_daemon::{
+    Borders, Checkouts, Deps, GitTrees, MachineIdentity, Reporter, Settings, ShimExecutions, ThisHost,
+};
 use cs_supervise::ShimProgram;
 use cs_worktree::Worktrees;
 
@@ -79,13 +81,16 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         person: app.person(&desk.state).await?,
         serves_everyone: config.serve == Serve::Everyone || matches!(desk.record, Place::File(_)),
     };
+    let checkouts: Arc<dyn Checkouts> = Arc::new(desk.checkouts.clone());
+    let worktrees = Worktrees::new(desk.state.git(), git);
     Ok(Deps {
         record: desk.ports.daemon.clone(),
         machine,
         agents: agents.collect(),
-        checkouts: Arc::new(desk.checkouts.clone()),
-        worktrees: Arc::new(Worktrees::new(desk.state.git(), git)),
-        shim: Arc::new(shim),
+        checkouts: Arc::clone(&checkouts),
+        trees: Arc::new(GitTrees::new(worktrees, checkouts)),
+        executions: Arc::new(ShimExecutions::new(desk.state.clone(), shim)),
+        host: Arc::new(ThisHost::new(desk.state.root())),
         agent_env: agent_env(&app.env, &config.pass_env),
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),

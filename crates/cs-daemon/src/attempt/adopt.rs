@@ -7,12 +7,13 @@ use cs_fence::Fenced;
 use cs_harness::Harness;
 use cs_journal::{Registered, Started};
 use cs_record::{Card, StoppedRun};
-use cs_supervise::{AgentExit, Closed, ExecutionDir, StopRequest, Verdict, survey};
+use cs_supervise::{AgentExit, Closed, StopRequest};
 
 use super::settle::{Live, LiveState, report_failed, report_interrupted};
-use super::start::{FailureNote, SURVEY_BUDGET, note_process};
-use super::{AttemptFile, StopSwitch, Trouble};
+use super::start::{FailureNote, note_process};
+use super::{Trouble, unlisted};
 use crate::context::Context;
+use crate::executions::{Found, StopSwitch};
 
 /// What is left of an execution.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ enum Left {
     /// Nothing of the agent ever ran.
     Nothing,
     /// It runs, or it ran.
-    Live(Box<LiveState>),
+    Live(LiveState),
 }
 
 /// Takes up an attempt whose shim was registered: the agent may have its prompt or not (P8, P9).
@@ -29,13 +30,13 @@ pub(super) async fn registered(
     registered: Registered,
     stop: &StopSwitch,
 ) -> Result<Option<Live>, Trouble> {
-    let dir = ExecutionDir::at(cx.state.execution(registered.dir()));
-    let state = match look(cx, &dir).await? {
+    let name = registered.dir().to_owned();
+    let state = match look(cx, &name).await? {
         Left::Nothing => {
             report_interrupted(cx, registered.interrupted()?).await?;
             return Ok(None);
         }
-        Left::Live(state) => *state,
+        Left::Live(state) => state,
     };
     let state = match state {
         LiveState::Closed(Closed {
@@ -54,7 +55,7 @@ pub(super) async fn registered(
         LiveState::Closed(_) => "null".to_owned(),
     };
     let started = registered.started(&agent)?;
-    take_up(cx, started, (dir, state), stop).await.map(Some)
+    take_up(cx, started, (name, state), stop).await.map(Some)
 }
 
 /// Takes up an attempt whose agent had started (P10, P11).
@@ -63,27 +64,27 @@ pub(super) async fn started(
     started: Started,
     stop: &StopSwitch,
 ) -> Result<Option<Live>, Trouble> {
-    let dir = ExecutionDir::at(cx.state.execution(started.dir()));
-    match look(cx, &dir).await? {
+    let name = started.dir().to_owned();
+    match look(cx, &name).await? {
         Left::Nothing => {
             // Its directory is gone or empty, although it had started: nothing runs, and nobody knows what it did.
             tracing::warn!(run = %started.row().run, epoch = %started.row().epoch, "no trace of the execution is left");
             report_interrupted(cx, started.interrupted()?).await?;
             Ok(None)
         }
-        Left::Live(state) => take_up(cx, started, (dir, *state), stop).await.map(Some),
+        Left::Live(state) => take_up(cx, started, (name, state), stop).await.map(Some),
     }
 }
 
 async fn take_up(
     cx: &Context,
     started: Started,
-    (dir, state): (ExecutionDir, LiveState),
+    (name, state): (String, LiveState),
     stop: &StopSwitch,
 ) -> Result<Live, Trouble> {
     let row = started.row().clone();
     let card = card_of(cx, &started).await?;
-    let harness = harness_of(&dir)?;
+    let harness = harness_of(cx, &name).await?;
     if let LiveState::Running(running) = &state {
         let agent = running.agent().clone();
         note_process(cx, &started, &agent, stop).await;
@@ -92,12 +93,12 @@ async fn take_up(
             row.run.short(),
             row.epoch,
             row.card.short(),
-            agent.pid()
+            agent.pid
         ));
     }
     Ok(Live {
         started,
-        dir,
+        name,
         harness,
         card,
         state,
@@ -105,8 +106,9 @@ async fn take_up(
 }
 
 /// Finds how to read what the agent of an execution says: as it was started, not as it is configured now.
-fn harness_of(dir: &ExecutionDir) -> Result<Arc<dyn Harness>, Trouble> {
-    let noted = AttemptFile::read(dir).and_then(|file| file.harness());
+async fn harness_of(cx: &Context, name: &str) -> Result<Arc<dyn Harness>, Trouble> {
+    let noted = cx.deps.executions.attempt(name).await;
+    let noted = noted.and_then(|file| file.harness());
     noted.ok_or_else(|| Trouble::Local {
         what: "how its agent speaks is not noted beside its execution",
         source: std::io::ErrorKind::NotFound.into(),
@@ -123,21 +125,14 @@ async fn card_of(cx: &Context, started: &Started) -> Result<Card, Trouble> {
 
 /// Closes what is left of a run that is over by the record and that the ledger does not know.
 pub(super) async fn leftover(cx: &Context, run: &StoppedRun) -> Result<(), Trouble> {
-    let names = cx.state.executions_of(run.run, run.epoch);
-    let names = names.map_err(|source| Trouble::Local {
-        what: "the executions cannot be listed",
-        source,
-    })?;
+    let names = cx.deps.executions.names(run.run, run.epoch).await;
     let mut known = None;
-    for name in names {
-        let dir = ExecutionDir::at(cx.state.execution(&name));
-        if let Left::Live(state) = look(cx, &dir).await?
-            && let LiveState::Running(running) = *state
-        {
+    for name in names.map_err(unlisted)? {
+        if let Left::Live(LiveState::Running(running)) = look(cx, &name).await? {
             let stopped = running.stop(StopRequest::default()).await?;
             tracing::info!(run = %run.run, ?stopped, "a run that the ledger did not know was closed");
         }
-        known = AttemptFile::read(&dir).or(known);
+        known = cx.deps.executions.attempt(&name).await.or(known);
     }
     let Some(file) = known else {
         cx.said(&format!(
@@ -156,34 +151,19 @@ pub(super) async fn leftover(cx: &Context, run: &StoppedRun) -> Result<(), Troub
     Ok(())
 }
 
-async fn look(cx: &Context, dir: &ExecutionDir) -> Result<Left, Trouble> {
-    let closed = match survey(dir, SURVEY_BUDGET).await? {
-        Verdict::NeverStarted(_) => return Ok(Left::Nothing),
-        Verdict::Adopted(running) => return Ok(Left::Live(Box::new(LiveState::Running(running)))),
-        Verdict::Waiting(waiting) => waiting.stopper().stop(StopRequest::FORCE).await?,
-        Verdict::ShimHung(hung) => {
-            tracing::warn!(dir = %dir.path().display(), shim = ?hung.shim(), "the shim does not answer and is killed");
-            hung.end().await?
-        }
-        Verdict::ForeignShim => {
+async fn look(cx: &Context, name: &str) -> Result<Left, Trouble> {
+    match cx.deps.executions.survey(name).await? {
+        Found::NeverStarted => Ok(Left::Nothing),
+        Found::Running(running) => Ok(Left::Live(LiveState::Running(running))),
+        Found::Closed(closed) => Ok(Left::Live(LiveState::Closed(closed))),
+        Found::Foreign => {
             cx.said(&format!(
-                "something that is not ours answers in {}: it is left alone",
-                dir.path().display()
+                "something that is not ours answers in the execution {name}: it is left alone"
             ));
-            return Err(Trouble::Local {
+            Err(Trouble::Local {
                 what: "something else answers in the place of the shim",
                 source: std::io::ErrorKind::PermissionDenied.into(),
-            });
-        }
-        Verdict::Finished(closed)
-        | Verdict::ShimDiedClosing(closed)
-        | Verdict::ShimLost(closed)
-        | Verdict::HostRebooted(closed) => closed,
-    };
-    match closed.exit {
-        AgentExit::NeverStarted => Ok(Left::Nothing),
-        AgentExit::SpawnFailed(_) | AgentExit::Exited(_) | AgentExit::Signalled(_) | AgentExit::Unknown => {
-            Ok(Left::Live(Box::new(LiveState::Closed(closed))))
+            })
         }
     }
 }

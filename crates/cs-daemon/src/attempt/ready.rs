@@ -1,17 +1,17 @@
 //! What must be ready before a shim is started: the place to work, the prompt, the command line, the environment.
 
 use std::ffi::OsString;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cs_harness::{AgentConfig, Harness, LaunchSpec};
+use cs_harness::{AgentConfig, Harness, LaunchSpec, PrivateFile};
 use cs_journal::ClaimedRun;
 use cs_model::{FailureClass, RunKind};
 use cs_record::RunBrief;
-use cs_supervise::{ExecutionDir, ExecutionSpec};
+use cs_supervise::ExecutionSpec;
 use cs_worktree::{ErrorClass, PersonCommits};
 
 use crate::context::Context;
@@ -24,6 +24,8 @@ pub(crate) struct Ready {
     pub(crate) harness: Arc<dyn Harness>,
     /// What is run.
     pub(crate) spec: ExecutionSpec,
+    /// What it finds beside it.
+    pub(crate) files: Vec<PrivateFile>,
     /// What the agent reads.
     pub(crate) prompt: Vec<u8>,
 }
@@ -42,7 +44,6 @@ pub(crate) async fn make_ready(
     cx: &Context,
     row: &ClaimedRun,
     brief: &RunBrief,
-    dir: &ExecutionDir,
     harness: Arc<dyn Harness>,
 ) -> Result<Ready, Unready> {
     check_kind(row.kind)?;
@@ -50,8 +51,6 @@ pub(crate) async fn make_ready(
     let session = cx.journal.session(row.run).filter(|_| !row.fresh);
     let facts = compose(row, brief, &place, session);
     let launch = harness.launch(&facts);
-    write_files(dir, &launch)
-        .map_err(|error| local(row, "the files of the agent cannot be written", &error))?;
     let spec = ExecutionSpec::new(
         launch.argv.iter().map(OsString::from).collect(),
         environment(cx, row, &launch),
@@ -60,6 +59,7 @@ pub(crate) async fn make_ready(
     Ok(Ready {
         harness,
         spec,
+        files: launch.files,
         prompt: launch.stdin,
     })
 }
@@ -98,7 +98,7 @@ async fn place(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<(Path
             reason: format!("its working copy cannot be made: {}", error.public()),
         }
     };
-    let Some(tree) = cx.card_tree(&brief.card).await.map_err(unready)? else {
+    let Some(workplace) = cx.deps.trees.make_ready(&brief.card).await.map_err(unready)? else {
         let dir = cx.state.plain_dir(row.card);
         DirBuilder::new()
             .recursive(true)
@@ -107,23 +107,22 @@ async fn place(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<(Path
             .map_err(|error| local(row, "its directory cannot be made", &error))?;
         return Ok((dir, Place::Plain));
     };
-    let prepared = cx.prepare_tree(&tree).await.map_err(unready)?;
-    match prepared.person {
+    match workplace.person {
         PersonCommits::None | PersonCommits::Taken { .. } => {}
         other @ (PersonCommits::Waiting { .. } | PersonCommits::Diverged) => {
             tracing::warn!(card = %row.card, ?other, "commits of a person on the card's branch were not taken in");
             cx.said(&format!(
                 "card {}: your commits on {} could not be taken in now",
                 row.card.short(),
-                tree.spec.branch.as_str()
+                workplace.branch
             ));
         }
     }
     let place = Place::Tree {
-        branch: tree.spec.branch.as_str().to_owned(),
-        base: tree.spec.base_branch.as_str().to_owned(),
+        branch: workplace.branch,
+        base: workplace.base,
     };
-    Ok((prepared.tree.path, place))
+    Ok((workplace.path, place))
 }
 
 fn environment(cx: &Context, row: &ClaimedRun, launch: &LaunchSpec) -> Vec<(OsString, OsString)> {
@@ -137,20 +136,6 @@ fn environment(cx: &Context, row: &ClaimedRun, launch: &LaunchSpec) -> Vec<(OsSt
         set(name, value);
     }
     env
-}
-
-fn write_files(dir: &ExecutionDir, launch: &LaunchSpec) -> io::Result<()> {
-    for file in &launch.files {
-        let path = dir.path().join(&file.name);
-        let mut out = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)?;
-        out.write_all(&file.bytes)?;
-    }
-    Ok(())
 }
 
 /// A failure of this machine; its text goes to the local log only.

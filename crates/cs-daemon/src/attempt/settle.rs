@@ -11,20 +11,21 @@ use cs_journal::{Acknowledged, FailedPreparation, InterruptReceipt, Settling, St
 use cs_model::RunState;
 use cs_record::Card;
 use cs_settle::{Answer, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
-use cs_supervise::{Closed, ExecutionDir, NamedProcess, ProcessIdentity, Running, Verdict, survey};
+use cs_supervise::{Closed, NamedProcess};
 
-use super::follow::{Ended, Patience, follow, read_to_end};
-use super::start::{FailureNote, SURVEY_BUDGET, fact};
-use super::{Carried, Incomplete, StopSwitch, Trouble};
+use super::start::FailureNote;
+use super::{Carried, Incomplete, Trouble};
 use crate::borders::Border;
 use crate::context::Context;
+use crate::executions::{Ended, Found, Patience, RunningExecution, StopSwitch};
 use crate::outcome::{AttemptOutcome, Telling, process_end};
 
 /// An attempt whose agent had its prompt.
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) started: Started,
-    pub(super) dir: ExecutionDir,
+    /// The name of its execution.
+    pub(super) name: String,
     pub(super) harness: Arc<dyn Harness>,
     pub(super) card: Card,
     pub(super) state: LiveState,
@@ -34,7 +35,7 @@ pub(super) struct Live {
 #[derive(Debug)]
 pub(super) enum LiveState {
     /// It runs.
-    Running(Running),
+    Running(Box<dyn RunningExecution>),
     /// It ended while nobody looked.
     Closed(Closed),
 }
@@ -43,7 +44,7 @@ pub(super) enum LiveState {
 pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> Result<Carried, Trouble> {
     let Live {
         started,
-        dir,
+        name,
         harness,
         card,
         state,
@@ -56,10 +57,10 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
                 when_done: settings.grace_when_done,
                 stop_step: settings.stop_grace,
             };
-            follow(&dir, &mut running, harness.as_ref(), patience, stop).await?
+            running.follow(harness.as_ref(), patience, stop).await?
         }
         LiveState::Closed(closed) => Ended {
-            seen: read_to_end(&dir, harness.as_ref()).await?,
+            seen: cx.deps.executions.heard(&name, harness.as_ref()).await?,
             closed,
         },
     };
@@ -100,10 +101,7 @@ fn keep_outcome(
 
 /// Says which process the record may hold for an attempt.
 fn process_of(started: &Started) -> Option<ProcessFact> {
-    serde_json::from_str::<ProcessIdentity>(started.agent())
-        .ok()
-        .as_ref()
-        .map(fact)
+    serde_json::from_str(started.agent()).ok()
 }
 
 /// Takes the process of an attempt off the record, once its end is proven; until then the card is ready for nothing.
@@ -260,10 +258,10 @@ fn say_given_up(cx: &Context, row: &cs_journal::ClaimedRun, reason: &str, given:
 
 /// Accounts for the execution of an attempt whose outcome the record has.
 pub(crate) async fn close_acknowledged(cx: &Context, acknowledged: Acknowledged) -> Result<(), Trouble> {
-    let dir = ExecutionDir::at(cx.state.execution(acknowledged.dir()));
-    if let Verdict::Adopted(running) = survey(&dir, SURVEY_BUDGET).await? {
+    let name = acknowledged.dir();
+    if let Found::Running(running) = cx.deps.executions.survey(name).await? {
         // Its outcome was kept only after its end was proven, so this cannot be; what runs is stopped all the same.
-        tracing::error!(dir = %dir.path().display(), "an agent runs although its outcome is settled");
+        tracing::error!(name, "an agent runs although its outcome is settled");
         running.stop(cs_supervise::StopRequest::FORCE).await?;
     }
     acknowledged.closed()?;

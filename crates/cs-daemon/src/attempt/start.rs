@@ -8,22 +8,19 @@ use cs_harness::adapter;
 use cs_journal::{Claimed, ClaimedRun, Prepared, Registered, Started, Woke};
 use cs_model::{FailureClass, RunState};
 use cs_record::RunBrief;
-use cs_supervise::{
-    AgentExit, Closed, ExecutionDir, GoError, Held, ProcessIdentity, Running, StopRequest, Transcript,
-    Verdict, hold, survey,
-};
+use cs_supervise::{AgentExit, Closed, GoError};
 use serde::{Deserialize, Serialize};
 
-use super::identity::AttemptFile;
 use super::ready::{Ready, Unready, agent_of, make_ready};
 use super::settle::{Live, LiveState, report_failed, report_interrupted};
-use super::{LostSight, StopLevel, StopSwitch, Trouble};
+use super::{Trouble, unlisted};
 use crate::admission::Admission;
 use crate::borders::Border;
 use crate::context::Context;
-
-/// How long a survey may wait for a shim.
-pub(super) const SURVEY_BUDGET: std::time::Duration = std::time::Duration::from_secs(5);
+use crate::executions::{
+    AttemptFile, Found, HeldExecution, HoldTrouble, Launch, RunningExecution, StopLevel, StopSwitch,
+    execution_name,
+};
 
 /// Why a run could not be started, as the ledger keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +37,7 @@ impl FailureNote {
 
 /// What was made ready for an attempt, on its way to the GO.
 struct Start<'a> {
-    dir: ExecutionDir,
+    name: String,
     ready: Ready,
     brief: RunBrief,
     stop: &'a StopSwitch,
@@ -50,7 +47,7 @@ impl Start<'_> {
     fn live(self, started: Started, state: LiveState) -> Live {
         Live {
             started,
-            dir: self.dir,
+            name: self.name,
             harness: self.ready.harness,
             card: self.brief.card,
             state,
@@ -70,12 +67,12 @@ pub(super) async fn start(
         return Ok(None);
     };
     let (run, epoch) = (claimed.row().run, claimed.row().epoch);
-    if let Some(last) = cx.state.executions_of(run, epoch).map_err(unlisted)?.last() {
+    let names = cx.deps.executions.names(run, epoch).await.map_err(unlisted)?;
+    if let Some(last) = names.last() {
         // Preparing comes before the directory: the ledger has lost that it was prepared.
         return start_again(cx, claimed.prepare(last)?, stop).await;
     }
-    let name = new_name(cx, claimed.row())?;
-    let prepared = claimed.prepare(&name)?;
+    let prepared = claimed.prepare(&execution_name(run, epoch, 1))?;
     begin(cx, prepared, brief, stop).await
 }
 
@@ -86,34 +83,29 @@ pub(super) async fn start_again(
     prepared: Prepared,
     stop: &StopSwitch,
 ) -> Result<Option<Live>, Trouble> {
-    let dir = ExecutionDir::at(cx.state.execution(prepared.dir()));
-    if was_started(&dir).await? {
-        tracing::error!(dir = %dir.path().display(), "the ledger does not know of an agent that was started");
+    if was_started(cx, prepared.dir()).await? {
+        tracing::error!(
+            name = prepared.dir(),
+            "the ledger does not know of an agent that was started"
+        );
         return super::adopt::registered(cx, prepared.registered("null")?, stop).await;
     }
     let Some(brief) = brief(cx, &prepared.attempt()).await? else {
         prepared.void()?;
         return Ok(None);
     };
-    let name = new_name(cx, prepared.row())?;
+    let name = new_name(cx, prepared.row()).await?;
     let prepared = prepared.prepare_again(&name)?;
     begin(cx, prepared, brief, stop).await
 }
 
 /// Makes sure that nothing is left of an execution that was never registered. Says whether its agent was started all the same:
 /// then the ledger has lost what it knew.
-async fn was_started(dir: &ExecutionDir) -> Result<bool, Trouble> {
-    let closed = match survey(dir, SURVEY_BUDGET).await? {
-        Verdict::Adopted(_) => return Ok(true),
-        Verdict::NeverStarted(_) | Verdict::ForeignShim => return Ok(false),
-        Verdict::Waiting(waiting) => waiting.stopper().stop(StopRequest::FORCE).await?,
-        Verdict::ShimHung(hung) => hung.end().await?,
-        Verdict::Finished(closed)
-        | Verdict::ShimDiedClosing(closed)
-        | Verdict::ShimLost(closed)
-        | Verdict::HostRebooted(closed) => closed,
-    };
-    Ok(closed.exit != AgentExit::NeverStarted)
+async fn was_started(cx: &Context, name: &str) -> Result<bool, Trouble> {
+    Ok(match cx.deps.executions.survey(name).await? {
+        Found::Running(_) | Found::Closed(_) => true,
+        Found::NeverStarted | Found::Foreign => false,
+    })
 }
 
 async fn brief(cx: &Context, attempt: &Attempt) -> Result<Option<RunBrief>, Trouble> {
@@ -126,16 +118,11 @@ async fn brief(cx: &Context, attempt: &Attempt) -> Result<Option<RunBrief>, Trou
     }
 }
 
-fn new_name(cx: &Context, row: &ClaimedRun) -> Result<String, Trouble> {
-    let named = cx.state.new_execution_name(row.run, row.epoch);
-    named.map_err(unlisted)
-}
-
-fn unlisted(source: std::io::Error) -> Trouble {
-    Trouble::Local {
-        what: "the directory of executions cannot be read",
-        source,
-    }
+/// A name that no execution of this attempt has had.
+async fn new_name(cx: &Context, row: &ClaimedRun) -> Result<String, Trouble> {
+    let names = cx.deps.executions.names(row.run, row.epoch).await;
+    let number = names.map_err(unlisted)?.len() + 1;
+    Ok(execution_name(row.run, row.epoch, number))
 }
 
 async fn begin(
@@ -155,45 +142,35 @@ async fn begin(
         row: row.clone(),
         mode: agent.mode().to_string(),
     };
-    let made = ExecutionDir::create(cx.state.execution(prepared.dir()))
-        .and_then(|dir| file.write(&dir).map(|()| dir));
-    let dir = made.map_err(|source| Trouble::Local {
+    let name = prepared.dir().to_owned();
+    let made = cx.deps.executions.create(&name, &file).await;
+    made.map_err(|source| Trouble::Local {
         what: "the directory of the execution cannot be made",
         source,
     })?;
-    // Whoever sees on the record that the agent runs finds the place where it will be followed.
-    drop(Transcript::open(&dir.transcript()).map_err(LostSight::from)?);
     let ready = tokio::select! {
         biased;
         // Nothing runs yet. The attempt is given back, and the next pass reads from the row what became of it.
         () = stop.asked(StopLevel::Ladder) => return Ok(None),
-        ready = make_ready(cx, &row, &brief, &dir, adapter(agent)) => ready,
+        ready = make_ready(cx, &row, &brief, adapter(agent)) => ready,
     };
     let ready = match ready {
         Ok(ready) => ready,
         Err(unready) => return fail(cx, prepared, unready).await,
     };
-    let held = match hold(&cx.deps.shim, &dir, &ready.spec).await {
+    let launch = Launch {
+        spec: &ready.spec,
+        files: &ready.files,
+    };
+    let held = match cx.deps.executions.hold(&name, &launch).await {
         Ok(held) => held,
-        Err(error) => {
-            tracing::warn!(run = %row.run, epoch = %row.epoch, error = &error as &dyn std::error::Error, "no shim for the execution");
-            let reason = "the supervisor of the agent could not be started".to_owned();
-            return fail(
-                cx,
-                prepared,
-                Unready {
-                    class: FailureClass::Infrastructure,
-                    reason,
-                },
-            )
-            .await;
-        }
+        Err(error) => return fail(cx, prepared, not_held(&row, &error)).await,
     };
     cx.deps.borders.reach(Border::P7);
-    let registered = prepared.registered(&serde_json::to_string(held.identity())?)?;
+    let registered = prepared.registered(held.shim())?;
     cx.deps.borders.reach(Border::P8);
     let start = Start {
-        dir,
+        name,
         ready,
         brief,
         stop,
@@ -201,11 +178,24 @@ async fn begin(
     go(cx, registered, held, start).await
 }
 
+/// A failure of this machine; its text goes to the local log only.
+fn not_held(row: &ClaimedRun, error: &HoldTrouble) -> Unready {
+    tracing::warn!(run = %row.run, epoch = %row.epoch, error = error as &dyn std::error::Error, "no shim for the execution");
+    let reason = match error {
+        HoldTrouble::Files(_) => "the files of the agent cannot be written",
+        HoldTrouble::Hold(_) => "the supervisor of the agent could not be started",
+    };
+    Unready {
+        class: FailureClass::Infrastructure,
+        reason: reason.to_owned(),
+    }
+}
+
 /// Authorises the agent, if it still may run: the row is read again, then admission is asked (PS-3, AF-9).
 async fn go(
     cx: &Context,
     registered: Registered,
-    held: Held,
+    held: Box<dyn HeldExecution>,
     start: Start<'_>,
 ) -> Result<Option<Live>, Trouble> {
     let standing = cx.deps.record.attempts.standing(&registered.attempt()).await?;
@@ -256,7 +246,7 @@ async fn go(
 async fn started(
     cx: &Context,
     registered: Registered,
-    running: Running,
+    running: Box<dyn RunningExecution>,
     start: Start<'_>,
 ) -> Result<Live, Trouble> {
     cx.deps.borders.reach(Border::P9);
@@ -269,18 +259,13 @@ async fn started(
 
 /// Writes the process on the row. Failing to do so is reported, never a reason to kill (PS-10). An attempt that the record
 /// does not know any more has nothing to work for, and nobody else will ever end it: it is stopped.
-pub(super) async fn note_process(
-    cx: &Context,
-    started: &Started,
-    agent: &ProcessIdentity,
-    stop: &StopSwitch,
-) {
+pub(super) async fn note_process(cx: &Context, started: &Started, agent: &ProcessFact, stop: &StopSwitch) {
     let row = started.row();
     match cx
         .deps
         .record
         .attempts
-        .record_process(&started.attempt(), &fact(agent))
+        .record_process(&started.attempt(), agent)
         .await
     {
         Ok(Fenced::Applied(())) => {}
@@ -298,15 +283,6 @@ pub(super) async fn note_process(
             "its process could not be noted on the record",
             &error,
         ),
-    }
-}
-
-/// Says which process an identity is, in the words of the record.
-pub(super) fn fact(agent: &ProcessIdentity) -> ProcessFact {
-    ProcessFact {
-        pid: u32::try_from(agent.pid()).unwrap_or(0),
-        start_ticks: agent.start_ticks(),
-        boot_id: agent.boot_id().as_str().to_owned(),
     }
 }
 
@@ -345,7 +321,7 @@ async fn fail_registered(
 }
 
 /// One line per start, with a fixed first word (UI-2).
-fn announce(cx: &Context, started: &Started, brief: &RunBrief, agent: &ProcessIdentity) {
+fn announce(cx: &Context, started: &Started, brief: &RunBrief, agent: &ProcessFact) {
     let row = started.row();
     let (word, why) = match &row.woke {
         Woke::Turns(turns) if turns.len() == 1 => ("run", "1 new turn".to_owned()),
@@ -364,6 +340,6 @@ fn announce(cx: &Context, started: &Started, brief: &RunBrief, agent: &ProcessId
         row.card.short(),
         brief.card.title,
         row.agent,
-        agent.pid()
+        agent.pid
     ));
 }

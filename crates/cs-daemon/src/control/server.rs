@@ -22,7 +22,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// A request for the daemon's loop.
 #[derive(Debug)]
-pub(crate) enum Request {
+pub enum Request {
     /// Look at the record now.
     Wake,
     /// Close what still runs of a stopped card, and say so.
@@ -39,6 +39,7 @@ pub(crate) async fn serve(listener: UnixListener, requests: mpsc::Sender<Request
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
+            biased;
             accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
                 Ok((stream, _)) => { connections.spawn(connection(stream, requests.clone())); }
                 Err(error) => {

@@ -5,10 +5,9 @@
 
 use cs_model::LandingState;
 use cs_record::{CardFilter, HeldProcess, RecordError};
-use cs_supervise::ExecutionDir;
 
 use super::Daemon;
-use crate::attempt::{AttemptFile, Trouble};
+use crate::attempt::{Trouble, unlisted};
 
 impl Daemon {
     /// Takes in what a new or damaged ledger does not know. Says whether it took in anything.
@@ -36,15 +35,13 @@ impl Daemon {
         if self.cx.journal.holds_run(held.run) {
             return Ok(false);
         }
-        let names = self.cx.state.executions_of(held.run, held.epoch);
-        let names = names.map_err(|source| Trouble::Local {
-            what: "the executions cannot be listed",
-            source,
-        })?;
-        let last = names
-            .last()
-            .map(|name| (name, ExecutionDir::at(self.cx.state.execution(name))));
-        if let Some((name, file)) = last.and_then(|(name, dir)| Some((name, AttemptFile::read(&dir)?))) {
+        let executions = &self.cx.deps.executions;
+        let names = executions.names(held.run, held.epoch).await.map_err(unlisted)?;
+        let last = match names.last() {
+            Some(name) => executions.attempt(name).await.map(|file| (name, file)),
+            None => None,
+        };
+        if let Some((name, file)) = last {
             let Some(claimed) = self.cx.journal.import(&file.row, &file.attempt)? else {
                 return Ok(false);
             };

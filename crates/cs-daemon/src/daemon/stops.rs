@@ -4,8 +4,9 @@ use cs_model::{CardId, Ending, RunId, RunState};
 use tokio::sync::oneshot;
 
 use super::{Daemon, Flight, Waiter};
-use crate::attempt::{Incomplete, StopLevel, Trouble, Work};
+use crate::attempt::{Incomplete, Trouble, Work};
 use crate::control::{Request, Stopped};
+use crate::executions::StopLevel;
 
 /// So often an execution is taken up again for a command that waits for its end.
 const STOP_TRIES: usize = 3;

@@ -5,7 +5,7 @@ use cs_settle::{DiskSpace, TreeFacts, TreeFate, tree_fate};
 
 use super::Daemon;
 use crate::report::chain;
-use crate::trees::{TreeError, tree_spec};
+use crate::trees::TreeError;
 
 /// Why a tree was not swept.
 #[derive(Debug, thiserror::Error)]
@@ -42,12 +42,12 @@ impl Daemon {
     }
 
     async fn sweep_tree(&self, card: &Card) -> Result<(), SweepTrouble> {
-        let (Some(owner), Some(spec)) = (card.owner, tree_spec(card).map_err(TreeError::from)?) else {
+        let Some(owner) = card.owner else {
             return Ok(());
         };
-        let Some(tree) = self.cx.deps.worktrees.find_tree(&spec).map_err(TreeError::from)? else {
+        if !self.cx.deps.trees.is_there(card).await? {
             return Ok(());
-        };
+        }
         let detail = self.cx.deps.record.cards.card(card.id).await?;
         let Some(run) = detail.runs.iter().find(|run| run.id == owner) else {
             return Ok(());
@@ -59,7 +59,7 @@ impl Daemon {
             space: DiskSpace::Enough,
         };
         match tree_fate(&facts) {
-            TreeFate::SalvageThenTrash => Ok(self.cx.retire_tree(card, &tree, run.id, run.epoch).await?),
+            TreeFate::SalvageThenTrash => Ok(self.cx.deps.trees.retire(card, run.id, run.epoch).await?),
             TreeFate::Keep | TreeFate::SalvageThenKeep => Ok(()),
         }
     }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use cs_daemon::control::{self, Stopped};
 use cs_daemon::{
-    Borders, Checkouts, Daemon, DaemonError, Deps, Ended, MachineIdentity, Mode, Reporter, Settings, StateDir,
+    Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, MachineIdentity, Mode, Reporter,
+    Settings, ShimExecutions, StateDir, ThisHost,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{Author, CardId, Clock, CodebaseId, IdSource, MachineId, TurnId, TurnSeq};
@@ -260,8 +261,12 @@ impl World {
             },
             agents: agents.iter().map(configured).collect(),
             checkouts: Arc::new(NoCheckouts),
-            worktrees: Arc::new(Worktrees::new(self.state().git(), git.await.unwrap())),
-            shim: Arc::new(ShimProgram::current().unwrap()),
+            trees: Arc::new(GitTrees::new(
+                Worktrees::new(self.state().git(), git.await.unwrap()),
+                Arc::new(NoCheckouts),
+            )),
+            executions: Arc::new(ShimExecutions::new(self.state(), ShimProgram::current().unwrap())),
+            host: Arc::new(ThisHost::new(self.state().root())),
             agent_env: vec![("PATH".into(), search_path())],
             clock: self.clock.clone(),
             ids: self.ids.clone(),

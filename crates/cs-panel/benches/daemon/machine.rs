@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use cs_daemon::control::{self, Poked};
 use cs_daemon::{
-    Borders, Checkouts, Daemon, Deps, MachineIdentity, Mode, RecordPorts, Reporter, Settings, StateDir,
+    Borders, Checkouts, Daemon, Deps, GitTrees, MachineIdentity, Mode, RecordPorts, Reporter, Settings,
+    ShimExecutions, StateDir, ThisHost,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{CodebaseId, IdSource, MachineId};
@@ -120,8 +121,15 @@ async fn deps(root: &Path, state: &StateDir, record: RecordPorts, fallback: Dura
         },
         agents: BTreeMap::from([(AGENT.to_owned(), agent)]),
         checkouts: Arc::new(NoCheckouts),
-        worktrees: Arc::new(Worktrees::new(state.git(), git.expect("git is there"))),
-        shim: Arc::new(ShimProgram::current().expect("this is one")),
+        trees: Arc::new(GitTrees::new(
+            Worktrees::new(state.git(), git.expect("git is there")),
+            Arc::new(NoCheckouts),
+        )),
+        executions: Arc::new(ShimExecutions::new(
+            state.clone(),
+            ShimProgram::current().expect("this is one"),
+        )),
+        host: Arc::new(ThisHost::new(state.root())),
         agent_env: vec![("PATH".into(), path)],
         clock: Arc::new(WallClock),
         ids,

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 /// How urgently an attempt is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum StopLevel {
+pub enum StopLevel {
     /// It goes on.
     No,
     /// By the ladder.
@@ -17,16 +17,17 @@ pub(crate) enum StopLevel {
 
 /// The switch that ends one attempt. Whoever has a clone may raise it; it is never lowered.
 #[derive(Debug, Clone)]
-pub(crate) struct StopSwitch(watch::Sender<StopLevel>);
+pub struct StopSwitch(watch::Sender<StopLevel>);
 
 impl StopSwitch {
     /// Makes a switch that asks for nothing.
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self(watch::Sender::new(StopLevel::No))
     }
 
     /// Asks for at least this.
-    pub(crate) fn raise(&self, level: StopLevel) {
+    pub fn raise(&self, level: StopLevel) {
         self.0.send_if_modified(|now| {
             let raised = level > *now;
             *now = level.max(*now);
@@ -35,11 +36,17 @@ impl StopSwitch {
     }
 
     /// Waits until somebody asks for at least this. Cancel safe.
-    pub(crate) async fn asked(&self, level: StopLevel) {
+    pub async fn asked(&self, level: StopLevel) {
         let mut level_now = self.0.subscribe();
         if level_now.wait_for(|now| *now >= level).await.is_err() {
             // The sender is in `self`, so this cannot be; nobody asked.
             future::pending::<()>().await;
         }
+    }
+}
+
+impl Default for StopSwitch {
+    fn default() -> Self {
+        Self::new()
     }
 }

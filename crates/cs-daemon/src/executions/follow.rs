@@ -7,63 +7,34 @@ use std::time::Duration;
 
 use cs_harness::{Event, Harness, LINE_MAX_BYTES, Line, Seen};
 use cs_supervise::{
-    AgentExit, Closed, ExecutionDir, FollowError, Followed, Follower, Running, SpoolOffsets, StopError,
-    StopRequest, Stopper, SurveyError, Transcript, TranscriptError, TranscriptReader,
+    Closed, ExecutionDir, FollowError, Followed, Follower, Running, SpoolOffsets, StopError, StopRequest,
+    Stopper, SurveyError, Transcript, TranscriptError, TranscriptReader,
 };
 use tokio::time::{Instant, sleep_until};
 
-use super::{StopLevel, StopSwitch};
+use super::{Ended, Patience, StopLevel, StopSwitch, is_done};
 
 /// At most this many lines are made durable at once.
 const BATCH_MAX_LINES: usize = 256;
 
-/// What following an agent to its end gave.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    /// How it ended, and the proof that nothing of it is left.
-    pub(crate) closed: Closed,
-    /// Everything it said.
-    pub(crate) seen: Seen,
-}
-
-impl Ended {
-    /// Says whether nobody saw the end of the agent, and it had not said what it wanted: then it was cut short.
-    pub(crate) fn was_cut_short(&self) -> bool {
-        self.closed.exit == AgentExit::Unknown && !is_done(&self.seen)
-    }
-}
-
 /// Why an agent could not be followed to its end. It may still run.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LostSight {
+pub enum LostSight {
+    /// Its output cannot be read.
     #[error("the output of the agent cannot be read")]
     Follow(#[from] FollowError),
+    /// Its output cannot be kept.
     #[error("the transcript of the agent cannot be kept")]
     Transcript(#[from] TranscriptError),
+    /// Whether it has ended is not known.
     #[error("the end of the agent cannot be established")]
     Survey(#[from] SurveyError),
+    /// It was to be ended and was not.
     #[error("the agent cannot be stopped")]
     Stop(#[from] StopError),
+    /// What keeps its output ended.
     #[error("the transcript's thread ended")]
     Thread(#[source] io::Error),
-}
-
-/// How an agent is to be ended early.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    /// How long it may stay after it asked, offered or gave its answer.
-    pub(crate) when_done: Duration,
-    /// How long each step of a stop may take.
-    pub(crate) stop_step: Duration,
-}
-
-impl Patience {
-    pub(crate) fn stop(&self) -> StopRequest {
-        StopRequest {
-            interrupt_grace: self.stop_step,
-            terminate_grace: self.stop_step,
-        }
-    }
 }
 
 /// The output of an agent on its way into the transcript.
@@ -77,7 +48,7 @@ struct Output<'a> {
 
 /// Follows an agent until its tree is closed. When `stop` asks for it, its tree is closed by the ladder; when it has said
 /// what it wanted it gets a grace first.
-pub(crate) async fn follow(
+pub(super) async fn follow(
     dir: &ExecutionDir,
     running: &mut Running,
     harness: &dyn Harness,
@@ -107,7 +78,7 @@ pub(crate) async fn follow(
 }
 
 /// Reads what an agent that is already closed said, from where the transcript ends.
-pub(crate) async fn read_to_end(dir: &ExecutionDir, harness: &dyn Harness) -> Result<Seen, LostSight> {
+pub(super) async fn read_to_end(dir: &ExecutionDir, harness: &dyn Harness) -> Result<Seen, LostSight> {
     if !dir.stdout_spool().exists() {
         return Ok(Seen::default());
     }
@@ -140,11 +111,6 @@ async fn close(
             followed = output.follower.next() => output.take(followed?).await?,
         }
     }
-}
-
-/// Says whether an agent has said what it wanted, and so has nothing more to do.
-fn is_done(seen: &Seen) -> bool {
-    seen.question().is_some() || seen.offer().is_some() || seen.final_text().is_some()
 }
 
 async fn at(moment: Option<Instant>) {

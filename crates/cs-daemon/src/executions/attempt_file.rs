@@ -14,20 +14,20 @@ use serde::{Deserialize, Serialize};
 
 const NAME: &str = "attempt.json";
 
-/// What the daemon notes of an attempt in the directory of its execution (0600).
+/// What the daemon notes of an attempt beside its execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AttemptFile {
+pub struct AttemptFile {
     /// The attempt, with its token.
-    pub(crate) attempt: Attempt,
+    pub attempt: Attempt,
     /// What was claimed.
-    pub(crate) row: ClaimedRun,
+    pub row: ClaimedRun,
     /// How the agent that is started here speaks: what it says is read that way, whatever the configuration says later.
-    pub(crate) mode: String,
+    pub mode: String,
 }
 
 impl AttemptFile {
     /// Writes it, durably, before anything of the execution is begun.
-    pub(crate) fn write(&self, dir: &ExecutionDir) -> io::Result<()> {
+    pub(super) fn write(&self, dir: &ExecutionDir) -> io::Result<()> {
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -39,7 +39,8 @@ impl AttemptFile {
     }
 
     /// Returns the harness that reads what the agent of this execution says; nothing for a mode of another version.
-    pub(crate) fn harness(&self) -> Option<Arc<dyn Harness>> {
+    #[must_use]
+    pub fn harness(&self) -> Option<Arc<dyn Harness>> {
         let mode: CommandMode = self.mode.parse().ok()?;
         let agent = &self.row.agent;
         let config = AgentConfig::new(agent, vec![agent.clone()], mode).ok()?;
@@ -47,7 +48,7 @@ impl AttemptFile {
     }
 
     /// Reads it; nothing when it is not there or torn, since then nothing of the execution was begun.
-    pub(crate) fn read(dir: &ExecutionDir) -> Option<Self> {
+    pub(super) fn read(dir: &ExecutionDir) -> Option<Self> {
         let bytes = fs::read(dir.path().join(NAME)).ok()?;
         serde_json::from_slice(&bytes).ok()
     }

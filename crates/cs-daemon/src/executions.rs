@@ -1,0 +1,195 @@
+//! Executions as the daemon sees them: named places in which the agent of one attempt is held, runs and ends.
+//!
+//! An execution outlives the daemon. Whether something of it still runs is never remembered: it is asked.
+
+mod attempt_file;
+mod follow;
+mod shims;
+mod stop;
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cs_fence::ProcessFact;
+use cs_harness::{Harness, PrivateFile, Seen};
+use cs_model::{Epoch, RunId};
+use cs_supervise::{AgentExit, Closed, ExecutionSpec, GoError, HoldError, StopError, StopRequest};
+
+pub use attempt_file::AttemptFile;
+pub use follow::LostSight;
+pub use shims::ShimExecutions;
+pub use stop::{StopLevel, StopSwitch};
+
+/// The executions of one machine, each with a name that is used once.
+#[async_trait]
+pub trait Executions: fmt::Debug + Send + Sync {
+    /// Lists the executions of one attempt in the order in which they were made. Their names follow from run and epoch, so that
+    /// they are found again whatever else was lost.
+    ///
+    /// # Errors
+    /// They cannot be listed; then nobody knows whether there are any.
+    async fn names(&self, run: RunId, epoch: Epoch) -> io::Result<Vec<String>>;
+
+    /// Makes a new execution and keeps beside it whose it is. Durable when it returns; nothing of it runs. Cut short it leaves an
+    /// execution that was never started.
+    ///
+    /// # Errors
+    /// It cannot be kept, or there is one of that name.
+    async fn create(&self, name: &str, attempt: &AttemptFile) -> io::Result<()>;
+
+    /// Reads whose execution it is; nothing when there is none or it was cut short while it was made.
+    async fn attempt(&self, name: &str) -> Option<AttemptFile>;
+
+    /// Starts what will hold the agent, once for each execution, and waits until it does. Nothing of the agent runs. What holds
+    /// ends by itself when its daemon does, or when the value is dropped, without the agent ever having run.
+    ///
+    /// # Errors
+    /// [`HoldTrouble`]; nothing runs.
+    async fn hold(&self, name: &str, launch: &Launch<'_>) -> Result<Box<dyn HeldExecution>, HoldTrouble>;
+
+    /// Finds what is left of an execution. What only waits for an agent to start, or hangs, is ended first.
+    ///
+    /// # Errors
+    /// It could not be established; something of it may run.
+    async fn survey(&self, name: &str) -> Result<Found, StopError>;
+
+    /// Reads all that the agent of a closed execution has said. Nothing, when it never ran.
+    ///
+    /// # Errors
+    /// What it said cannot be read, or cannot be kept.
+    async fn heard(&self, name: &str, harness: &dyn Harness) -> Result<Seen, LostSight>;
+}
+
+/// An execution that waits for its GO.
+#[async_trait]
+pub trait HeldExecution: fmt::Debug + Send {
+    /// Names what holds it, for the ledger.
+    fn shim(&self) -> &str;
+
+    /// Gives it the prompt, and waits until the agent runs. Dropped before it returns it may or may not have: a
+    /// [`survey`](Executions::survey) tells.
+    ///
+    /// # Errors
+    /// [`GoError`]; after [`GoError::Unknown`] the agent may run.
+    async fn go(self: Box<Self>, prompt: &[u8]) -> Result<Box<dyn RunningExecution>, GoError>;
+
+    /// Ends it without the agent ever having run.
+    ///
+    /// # Errors
+    /// Its end could not be established.
+    async fn abandon(self: Box<Self>) -> Result<(), StopError>;
+}
+
+/// An execution whose agent runs. Dropping it changes nothing: the agent goes on.
+#[async_trait]
+pub trait RunningExecution: fmt::Debug + Send + Sync {
+    /// Returns which process the agent is.
+    fn agent(&self) -> &ProcessFact;
+
+    /// Follows it until its tree is closed, and keeps what the agent says as it comes. When `stop` asks for it, its tree is
+    /// closed by the ladder; when the agent has said what it wanted it gets a grace first. Dropping the future ends the
+    /// following, not the agent; what was kept is read again by the next one.
+    ///
+    /// # Errors
+    /// [`LostSight`]; it may still run.
+    async fn follow(
+        &mut self,
+        harness: &dyn Harness,
+        patience: Patience,
+        stop: &StopSwitch,
+    ) -> Result<Ended, LostSight>;
+
+    /// Closes its tree, and waits until it is.
+    ///
+    /// # Errors
+    /// Its end could not be established.
+    async fn stop(&self, request: StopRequest) -> Result<Closed, StopError>;
+}
+
+/// What an agent is started with.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// The command, its environment and where it works.
+    pub spec: &'a ExecutionSpec,
+    /// Files beside it, for its user only.
+    pub files: &'a [PrivateFile],
+}
+
+/// Why an execution is not held.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldTrouble {
+    /// Its files cannot be written.
+    #[error("the files of the agent cannot be written")]
+    Files(#[source] io::Error),
+    /// Nothing holds it.
+    #[error(transparent)]
+    Hold(#[from] HoldError),
+}
+
+/// What is left of an execution.
+#[derive(Debug)]
+pub enum Found {
+    /// Nothing of the agent ever ran, and nothing will.
+    NeverStarted,
+    /// Its agent runs.
+    Running(Box<dyn RunningExecution>),
+    /// It is over.
+    Closed(Closed),
+    /// Something that is not ours is in its place; it was left alone.
+    Foreign,
+}
+
+/// What following an agent to its end gave.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended, and the proof that nothing of it is left.
+    pub closed: Closed,
+    /// Everything it said.
+    pub seen: Seen,
+}
+
+impl Ended {
+    /// Says whether nobody saw the end of the agent, and it had not said what it wanted: then it was cut short.
+    #[must_use]
+    pub fn was_cut_short(&self) -> bool {
+        self.closed.exit == AgentExit::Unknown && !is_done(&self.seen)
+    }
+}
+
+/// How an agent is to be ended early.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// How long it may stay after it asked, offered or gave its answer.
+    pub when_done: Duration,
+    /// How long each step of a stop may take.
+    pub stop_step: Duration,
+}
+
+impl Patience {
+    /// Says how a stop is to go.
+    #[must_use]
+    pub const fn stop(&self) -> StopRequest {
+        StopRequest {
+            interrupt_grace: self.stop_step,
+            terminate_grace: self.stop_step,
+        }
+    }
+}
+
+/// Says whether an agent has said what it wanted, and so has nothing more to do.
+#[must_use]
+pub fn is_done(seen: &Seen) -> bool {
+    seen.question().is_some() || seen.offer().is_some() || seen.final_text().is_some()
+}
+
+/// Names an execution of an attempt, the first one with number 1. A second one is needed when a crash left the first without a
+/// registration: what it may have begun must not meet what is begun now.
+#[must_use]
+pub fn execution_name(run: RunId, epoch: Epoch, number: usize) -> String {
+    match number {
+        1 => format!("{run}.{epoch}"),
+        later => format!("{run}.{epoch}-{later}"),
+    }
+}

@@ -1,0 +1,184 @@
+//! Executions as they are: one directory each, a shim, and files that the agent writes.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cs_fence::ProcessFact;
+use cs_harness::{Harness, PrivateFile, Seen};
+use cs_model::{Epoch, RunId};
+use cs_supervise::{
+    AgentExit, Closed, ExecutionDir, GoError, Held, ProcessIdentity, Running, ShimProgram, StopError,
+    StopRequest, Transcript, Verdict, hold, survey,
+};
+
+use super::follow::{follow, read_to_end};
+use super::{
+    AttemptFile, Ended, Executions, Found, HeldExecution, HoldTrouble, Launch, LostSight, Patience,
+    RunningExecution, StopSwitch,
+};
+use crate::state::StateDir;
+
+/// How long a survey may wait for a shim.
+const SURVEY_BUDGET: Duration = Duration::from_secs(5);
+
+/// The executions below a state directory, each under a shim.
+#[derive(Debug)]
+pub struct ShimExecutions {
+    state: StateDir,
+    shim: ShimProgram,
+}
+
+impl ShimExecutions {
+    /// Holds executions of this state directory with this program.
+    #[must_use]
+    pub const fn new(state: StateDir, shim: ShimProgram) -> Self {
+        Self { state, shim }
+    }
+
+    fn dir(&self, name: &str) -> ExecutionDir {
+        ExecutionDir::at(self.state.execution(name))
+    }
+}
+
+#[async_trait]
+impl Executions for ShimExecutions {
+    async fn names(&self, run: RunId, epoch: Epoch) -> io::Result<Vec<String>> {
+        self.state.executions_of(run, epoch)
+    }
+
+    async fn create(&self, name: &str, attempt: &AttemptFile) -> io::Result<()> {
+        let dir = ExecutionDir::create(self.state.execution(name))?;
+        attempt.write(&dir)?;
+        // Whoever sees on the record that the agent runs finds the place where it will be followed.
+        Transcript::open(&dir.transcript()).map_err(io::Error::other)?;
+        Ok(())
+    }
+
+    async fn attempt(&self, name: &str) -> Option<AttemptFile> {
+        AttemptFile::read(&self.dir(name))
+    }
+
+    async fn hold(&self, name: &str, launch: &Launch<'_>) -> Result<Box<dyn HeldExecution>, HoldTrouble> {
+        let dir = self.dir(name);
+        write_files(&dir, launch.files).map_err(HoldTrouble::Files)?;
+        let held = hold(&self.shim, &dir, launch.spec).await?;
+        let shim =
+            serde_json::to_string(held.identity()).map_err(|error| HoldTrouble::Files(error.into()))?;
+        Ok(Box::new(HeldByShim { dir, held, shim }))
+    }
+
+    async fn survey(&self, name: &str) -> Result<Found, StopError> {
+        let dir = self.dir(name);
+        let closed = match survey(&dir, SURVEY_BUDGET).await? {
+            Verdict::NeverStarted(_) => return Ok(Found::NeverStarted),
+            Verdict::Adopted(running) => return Ok(Found::Running(Box::new(UnderShim::new(dir, running)))),
+            Verdict::ForeignShim => return Ok(Found::Foreign),
+            Verdict::Waiting(waiting) => waiting.stopper().stop(StopRequest::FORCE).await?,
+            Verdict::ShimHung(hung) => {
+                tracing::warn!(dir = %dir.path().display(), shim = ?hung.shim(), "the shim does not answer and is killed");
+                hung.end().await?
+            }
+            Verdict::Finished(closed)
+            | Verdict::ShimDiedClosing(closed)
+            | Verdict::ShimLost(closed)
+            | Verdict::HostRebooted(closed) => closed,
+        };
+        Ok(match closed.exit {
+            AgentExit::NeverStarted => Found::NeverStarted,
+            AgentExit::SpawnFailed(_)
+            | AgentExit::Exited(_)
+            | AgentExit::Signalled(_)
+            | AgentExit::Unknown => Found::Closed(closed),
+        })
+    }
+
+    async fn heard(&self, name: &str, harness: &dyn Harness) -> Result<Seen, LostSight> {
+        read_to_end(&self.dir(name), harness).await
+    }
+}
+
+/// A shim that waits.
+#[derive(Debug)]
+struct HeldByShim {
+    dir: ExecutionDir,
+    held: Held,
+    shim: String,
+}
+
+#[async_trait]
+impl HeldExecution for HeldByShim {
+    fn shim(&self) -> &str {
+        &self.shim
+    }
+
+    async fn go(self: Box<Self>, prompt: &[u8]) -> Result<Box<dyn RunningExecution>, GoError> {
+        let Self { dir, held, .. } = *self;
+        Ok(Box::new(UnderShim::new(dir, held.go(prompt).await?)))
+    }
+
+    async fn abandon(self: Box<Self>) -> Result<(), StopError> {
+        self.held.abandon().await?;
+        Ok(())
+    }
+}
+
+/// A shim whose agent runs.
+#[derive(Debug)]
+struct UnderShim {
+    dir: ExecutionDir,
+    running: Running,
+    agent: ProcessFact,
+}
+
+impl UnderShim {
+    fn new(dir: ExecutionDir, running: Running) -> Self {
+        let agent = fact(running.agent());
+        Self { dir, running, agent }
+    }
+}
+
+#[async_trait]
+impl RunningExecution for UnderShim {
+    fn agent(&self) -> &ProcessFact {
+        &self.agent
+    }
+
+    async fn follow(
+        &mut self,
+        harness: &dyn Harness,
+        patience: Patience,
+        stop: &StopSwitch,
+    ) -> Result<Ended, LostSight> {
+        follow(&self.dir, &mut self.running, harness, patience, stop).await
+    }
+
+    async fn stop(&self, request: StopRequest) -> Result<Closed, StopError> {
+        self.running.stop(request).await
+    }
+}
+
+/// Says which process an identity is, in the words of the record.
+fn fact(agent: &ProcessIdentity) -> ProcessFact {
+    ProcessFact {
+        pid: u32::try_from(agent.pid()).unwrap_or(0),
+        start_ticks: agent.start_ticks(),
+        boot_id: agent.boot_id().as_str().to_owned(),
+    }
+}
+
+fn write_files(dir: &ExecutionDir, files: &[PrivateFile]) -> io::Result<()> {
+    for file in files {
+        let path = dir.path().join(&file.name);
+        let mut out = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)?;
+        out.write_all(&file.bytes)?;
+    }
+    Ok(())
+}

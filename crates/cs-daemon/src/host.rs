@@ -1,0 +1,47 @@
+//! What the daemon asks of the machine itself.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use cs_supervise::BootId;
+
+/// The machine under a daemon.
+pub trait Host: fmt::Debug + Send + Sync {
+    /// Names the running boot of the machine: another one after each start of it.
+    ///
+    /// # Errors
+    /// The machine does not tell.
+    fn boot_id(&self) -> io::Result<String>;
+
+    /// Returns how many bytes are free for the state directory.
+    ///
+    /// # Errors
+    /// The machine does not tell.
+    fn free_bytes(&self) -> io::Result<u64>;
+}
+
+/// The machine that this program runs on.
+#[derive(Debug, Clone)]
+pub struct ThisHost {
+    state: PathBuf,
+}
+
+impl ThisHost {
+    /// Looks at the disk under this state directory.
+    #[must_use]
+    pub fn new(state: impl Into<PathBuf>) -> Self {
+        Self { state: state.into() }
+    }
+}
+
+impl Host for ThisHost {
+    fn boot_id(&self) -> io::Result<String> {
+        Ok(BootId::current()?.as_str().to_owned())
+    }
+
+    fn free_bytes(&self) -> io::Result<u64> {
+        let disk = rustix::fs::statvfs(&self.state)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+}

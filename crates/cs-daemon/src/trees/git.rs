@@ -1,0 +1,157 @@
+//! The trees and landings of a machine, by git.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use cs_model::{Epoch, RunId};
+use cs_record::{Card, LandingBrief};
+use cs_worktree::{
+    Identity, LandingSpec, Move, MoveOutcome, MoveRecovery, RepoPath, Repository, TreeSpec, Worktrees,
+};
+
+use super::{Planned, Saved, TreeError, Trees, Workplace, landing_key, run_key, tree_spec};
+use crate::deps::Checkouts;
+
+/// Trees of the codebases of which this machine has a checkout.
+#[derive(Debug)]
+pub struct GitTrees {
+    worktrees: Worktrees,
+    checkouts: Arc<dyn Checkouts>,
+}
+
+/// A card's tree and the repository that it comes from.
+#[derive(Debug, Clone)]
+struct CardTree {
+    spec: TreeSpec,
+    repository: Repository,
+}
+
+impl GitTrees {
+    /// Works with these stores and trees, for these checkouts.
+    #[must_use]
+    pub fn new(worktrees: Worktrees, checkouts: Arc<dyn Checkouts>) -> Self {
+        Self { worktrees, checkouts }
+    }
+
+    /// Finds the tree that belongs to a card and the user's repository; nothing for a card without a codebase.
+    async fn card_tree(&self, card: &Card) -> Result<Option<CardTree>, TreeError> {
+        let Some(codebase) = card.codebase else {
+            return Ok(None);
+        };
+        let spec = tree_spec(card)?.ok_or(TreeError::NoBase)?;
+        let checkout: PathBuf = self.checkouts.checkout(codebase).ok_or(TreeError::NoCheckout)?;
+        let seen = Repository::inspect(self.worktrees.git(), &checkout).await?;
+        Ok(Some(CardTree {
+            spec,
+            repository: seen.repository,
+        }))
+    }
+}
+
+#[async_trait]
+impl Trees for GitTrees {
+    async fn make_ready(&self, card: &Card) -> Result<Option<Workplace>, TreeError> {
+        let Some(found) = self.card_tree(card).await? else {
+            return Ok(None);
+        };
+        let prepared = self
+            .worktrees
+            .prepare_tree(&found.repository, &found.spec)
+            .await?;
+        Ok(Some(Workplace {
+            path: prepared.tree.path,
+            branch: found.spec.branch.as_str().to_owned(),
+            base: found.spec.base_branch.as_str().to_owned(),
+            person: prepared.person,
+        }))
+    }
+
+    async fn save(&self, card: &Card, run: RunId, epoch: Epoch, reason: &str) -> Result<Saved, TreeError> {
+        let Some(found) = self.card_tree(card).await? else {
+            return Ok(Saved::NoCodebase);
+        };
+        let Some(tree) = self.worktrees.find_tree(&found.spec)? else {
+            return Ok(Saved::TreeGone);
+        };
+        let key = run_key(run, epoch)?;
+        let collected = self.worktrees.collect(&found.repository, &tree, &key).await?;
+        tracing::info!(card = %card.id, %run, %epoch, ?collected, "collected");
+        if collected.dirty {
+            let salvage = self.worktrees.salvage(&tree, &key, reason).await?;
+            tracing::info!(card = %card.id, %run, %epoch, ?salvage, "salvaged");
+        }
+        Ok(Saved::Everything {
+            history_rewritten: collected.history_rewritten,
+        })
+    }
+
+    async fn is_there(&self, card: &Card) -> Result<bool, TreeError> {
+        let Some(spec) = tree_spec(card)? else {
+            return Ok(false);
+        };
+        Ok(self.worktrees.find_tree(&spec)?.is_some())
+    }
+
+    async fn retire(&self, card: &Card, run: RunId, epoch: Epoch) -> Result<(), TreeError> {
+        let Some(spec) = tree_spec(card)? else {
+            return Ok(());
+        };
+        let Some(tree) = self.worktrees.find_tree(&spec)? else {
+            return Ok(());
+        };
+        let key = run_key(run, epoch)?;
+        let salvage = self.worktrees.salvage(&tree, &key, "the card is over").await?;
+        match salvage.proof() {
+            Some(proof) => {
+                self.worktrees.discard(proof).await?;
+                tracing::info!(card = %card.id, "the tree of a card that is over went to the trash");
+            }
+            None => {
+                tracing::info!(card = %card.id, ?salvage, "a tree stays: it holds what a salvage cannot carry");
+            }
+        }
+        Ok(())
+    }
+
+    async fn plan_landing(&self, brief: &LandingBrief, epoch: Epoch) -> Result<Planned, TreeError> {
+        let Some(found) = self.card_tree(&brief.card).await? else {
+            return Ok(Planned::NoCodebase);
+        };
+        let mut head = self.worktrees.card_head(&found.spec).await?;
+        if let Some(tree) = self.worktrees.find_tree(&found.spec)? {
+            let status = self.worktrees.status(&tree).await?;
+            if !status.entries.is_empty() {
+                let files: Vec<RepoPath> = status.entries.into_iter().map(|entry| entry.path).collect();
+                return Ok(Planned::Uncommitted(files));
+            }
+            let key = run_key(RunId::from_uuid(brief.landing.id.as_uuid()), epoch)?;
+            let collected = self.worktrees.collect(&found.repository, &tree, &key).await?;
+            head = Some(collected.tip);
+        }
+        let Some(head) = head else {
+            return Ok(Planned::NoWork);
+        };
+        let message = brief.landing.message.clone();
+        let spec = LandingSpec {
+            landing: landing_key(brief.landing.id)?,
+            tree: found.spec,
+            head,
+            message: message.unwrap_or_else(|| brief.card.title.clone()),
+            author: Identity {
+                name: brief.landing.accepted_by.as_str().to_owned(),
+                email: self.worktrees.git().identity().email.clone(),
+            },
+        };
+        let plan = self.worktrees.plan_landing(&found.repository, &spec).await?;
+        Ok(Planned::Plan(plan))
+    }
+
+    async fn execute_move(&self, plan: &Move) -> Result<MoveOutcome, TreeError> {
+        Ok(self.worktrees.execute_move(plan).await?)
+    }
+
+    async fn recover_move(&self, plan: &Move) -> Result<MoveRecovery, TreeError> {
+        Ok(self.worktrees.recover_move(plan).await?)
+    }
+}
