@@ -1,2 +1,2 @@
 -- Writes what an operation did, in the transaction that began it. Exactly one row must change.
-update journal set kind = ?2, result = ?3 where operation_id = ?1 and kind = 'begun'
+update journal set kind = ?, result = ? where operation_id = ? and kind = 'begun'

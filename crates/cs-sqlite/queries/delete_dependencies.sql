@@ -1,2 +1,2 @@
 -- Ends what the cards in a JSON array wait for.
-delete from card_dependencies where card_id in (select value from json_each(?1))
+delete from card_dependencies where card_id in (select value from json_each(?))

@@ -9,4 +9,4 @@ select
     value->>'not_before', value->>'recovery', value->>'done', value->>'last_seq', value->>'ready_for',
     value->>'ready_from', value->>'usage_turns', value->>'usage_input_tokens', value->>'usage_output_tokens',
     value->>'usage_cost_microusd', value->>'created_at', value->>'updated_at', value->>'version'
-from jsonb_each(?1)
+from jsonb_each(?)

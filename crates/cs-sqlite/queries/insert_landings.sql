@@ -6,4 +6,4 @@ select
     value->>'id', value->>'card_id', value->>'codebase_id', value->>'ask_id', value->>'message', value->>'state',
     value->>'epoch', value->>'token', value->>'machine_id', value->>'accepted_by', value->>'accepted_at',
     value->>'commit_id', value->>'result', value->>'ended_at'
-from jsonb_each(?1)
+from jsonb_each(?)

@@ -10,4 +10,4 @@ select
     value->>'ended_at', value->>'again_at', value->>'failure', value->>'failed_because', value->>'failures_in_row',
     value->>'tries', value->>'starts', value->>'settled', value->>'given', value->>'read_back',
     value->>'handed_back_at', value->>'fresh'
-from jsonb_each(?1)
+from jsonb_each(?)

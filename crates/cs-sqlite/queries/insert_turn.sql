@@ -1,3 +1,3 @@
 -- Inserts one turn; its words are bound as they are. One row must change.
 insert into turns (id, card_id, seq, author_kind, author, body, state, run_id, said_at)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -8,7 +8,7 @@ update asks set
     answered_at = w.value->>'$.now.answered_at',
     delivered = w.value->>'$.now.delivered',
     given = w.value->>'$.now.given'
-from jsonb_each(?1) as w
+from jsonb_each(?) as w
 where asks.id = w.value->>'$.now.id'
   and asks.state is w.value->>'$.was.state'
   and asks.delivered is w.value->>'$.was.delivered'

@@ -20,6 +20,6 @@ update cards set
     usage_cost_microusd = w.value->>'$.now.usage_cost_microusd',
     updated_at = w.value->>'$.now.updated_at',
     version = w.value->>'$.now.version'
-from jsonb_each(?1) as w
+from jsonb_each(?) as w
 where cards.id = w.value->>'$.now.id'
   and cards.version is w.value->>'$.was.version'

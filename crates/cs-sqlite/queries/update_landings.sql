@@ -6,7 +6,7 @@ update landings set
     commit_id = w.value->>'$.now.commit_id',
     result = w.value->>'$.now.result',
     ended_at = w.value->>'$.now.ended_at'
-from jsonb_each(?1) as w
+from jsonb_each(?) as w
 where landings.id = w.value->>'$.now.id'
   and landings.epoch is w.value->>'$.was.epoch'
   and landings.token is w.value->>'$.was.token'

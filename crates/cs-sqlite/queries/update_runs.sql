@@ -21,7 +21,7 @@ update runs set
     read_back = w.value->>'$.now.read_back',
     handed_back_at = w.value->>'$.now.handed_back_at',
     fresh = w.value->>'$.now.fresh'
-from jsonb_each(?1) as w
+from jsonb_each(?) as w
 where runs.id = w.value->>'$.now.id'
   and runs.epoch is w.value->>'$.was.epoch'
   and runs.token is w.value->>'$.was.token'

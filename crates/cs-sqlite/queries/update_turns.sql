@@ -2,7 +2,7 @@
 update turns set
     state = w.value->>'$.now.state',
     run_id = w.value->>'$.now.run_id'
-from jsonb_each(?1) as w
+from jsonb_each(?) as w
 where turns.id = w.value->>'$.now.id'
   and turns.state is w.value->>'$.was.state'
   and turns.run_id is w.value->>'$.was.run_id'

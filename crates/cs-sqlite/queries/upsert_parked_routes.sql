@@ -2,7 +2,7 @@
 insert into parked_routes (machine_id, agent, class, reason, since, until)
 select
     value->>'machine_id', value->>'agent', value->>'class', value->>'reason', value->>'since', value->>'until'
-from json_each(?1)
+from json_each(?)
 where true
 on conflict (machine_id, agent) do update set
     class = excluded.class, reason = excluded.reason, since = excluded.since, until = excluded.until

@@ -27,6 +27,7 @@ mod row_asks;
 mod row_cards;
 mod row_limits;
 mod row_runs;
+mod script;
 mod store;
 mod take;
 mod write;

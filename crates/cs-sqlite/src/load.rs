@@ -1,4 +1,4 @@
-//! Loads whole aggregates: five statements for any number of cards.
+//! Loads whole aggregates: five statements, sent together, for any number of cards.
 
 use cs_model::CardId;
 use cs_record::{Aggregate, Ask, Card, Gather, Landing, Listed, Run, StoreError, TurnMark};
@@ -9,6 +9,7 @@ use crate::error::store_error;
 use crate::row_asks::AskRow;
 use crate::row_cards::{CardRow, MarkRow, parse};
 use crate::row_runs::{LandingRow, RunRow};
+use crate::script::{self, script};
 
 /// Writes a value as the JSON text that `json_each` reads.
 pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {
@@ -31,48 +32,33 @@ pub(crate) async fn aggregates(
     }
     let ids = json(&ids)?;
     let named = json(named)?;
-    let runs: Vec<RunRow> = sqlx::query_as(include_str!("../queries/load_runs.sql"))
-        .bind(&ids)
-        .bind(&named)
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| store_error("load_runs", error))?;
-    let turns: Vec<MarkRow> = sqlx::query_as(include_str!("../queries/load_turns.sql"))
-        .bind(&ids)
-        .bind(&named)
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| store_error("load_turns", error))?;
-    let asks: Vec<AskRow> = sqlx::query_as(include_str!("../queries/load_asks.sql"))
-        .bind(&ids)
-        .bind(&named)
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| store_error("load_asks", error))?;
-    let landings: Vec<LandingRow> = sqlx::query_as(include_str!("../queries/load_landings.sql"))
-        .bind(&ids)
-        .bind(&named)
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| store_error("load_landings", error))?;
+    let sql = script!(
+        "load_runs",
+        "load_turns",
+        "load_asks",
+        "load_landings",
+        "load_dependencies"
+    );
+    let [runs, turns, asks, landings, dependencies] =
+        script::run(connection, sql.0, sqlx::query(sql.1).bind(ids).bind(named)).await?;
     let table = "card_dependencies";
-    for (card, after) in dependency_rows(&mut *connection, &ids).await? {
+    for (card, after) in script::read::<(String, String)>("load_dependencies", dependencies)? {
         let after = parse(table, &card, &after);
         found.add(&card, after, |it, after| it.waits_for.push(after))?;
     }
-    for row in runs {
+    for row in script::read::<RunRow>("load_runs", runs)? {
         let card = row.card_id.clone();
         found.add(&card, Run::try_from(row), |it, run| it.runs.push(run))?;
     }
-    for row in turns {
+    for row in script::read::<MarkRow>("load_turns", turns)? {
         let card = row.card_id.clone();
         found.add(&card, TurnMark::try_from(row), |it, mark| it.turns.push(mark))?;
     }
-    for row in asks {
+    for row in script::read::<AskRow>("load_asks", asks)? {
         let card = row.card_id.clone();
         found.add(&card, Ask::try_from(row), |it, ask| it.asks.push(ask))?;
     }
-    for row in landings {
+    for row in script::read::<LandingRow>("load_landings", landings)? {
         let card = row.card_id.clone();
         found.add(&card, Landing::try_from(row), |it, landing| {
             it.landings.push(landing)
@@ -87,19 +73,12 @@ pub(crate) async fn dependencies(
     ids: &str,
 ) -> Result<Vec<(CardId, CardId)>, StoreError> {
     let table = "card_dependencies";
-    let rows = dependency_rows(connection, ids).await?;
-    let pair =
-        |(card, after): (String, String)| Ok((parse(table, &card, &card)?, parse(table, &after, &after)?));
-    rows.into_iter().map(pair).collect()
-}
-
-async fn dependency_rows(
-    connection: &mut SqliteConnection,
-    ids: &str,
-) -> Result<Vec<(String, String)>, StoreError> {
-    sqlx::query_as(include_str!("../queries/load_dependencies.sql"))
+    let rows: Vec<(String, String)> = sqlx::query_as(include_str!("../queries/load_dependencies.sql"))
         .bind(ids)
         .fetch_all(connection)
         .await
-        .map_err(|error| store_error("load_dependencies", error))
+        .map_err(|error| store_error("load_dependencies", error))?;
+    let pair =
+        |(card, after): (String, String)| Ok((parse(table, &card, &card)?, parse(table, &after, &after)?));
+    rows.into_iter().map(pair).collect()
 }

@@ -4,8 +4,8 @@ use cs_model::{MachineId, Time};
 use cs_record::{CodebaseLimits, Limits, Serves, StoreError};
 use sqlx::{FromRow, SqliteConnection};
 
-use crate::error::store_error;
 use crate::row_cards::{number, parse, parse_opt};
+use crate::script;
 
 /// Returns the statement of a file after the text with which all of its kind begin.
 macro_rules! after {
@@ -35,34 +35,29 @@ struct ThereRow {
     free: Option<i64>,
 }
 
-/// Reads what limits a machine, in three statements.
+/// Reads what limits a machine, in three statements that are sent together.
 pub(crate) async fn limits(
     connection: &mut SqliteConnection,
     machine: MachineId,
     now: Time,
 ) -> Result<Limits, StoreError> {
     let machine = machine.to_string();
-    let here: HereRow = sqlx::query_as(after!("take", "read_limits_here"))
+    let names = ["read_limits_here", "read_limits_there", "read_parked"];
+    let sql = concat!(
+        after!("take", "read_limits_here"),
+        ";\n",
+        after!("take", "read_limits_there"),
+        ";\n",
+        after!("take", "read_parked")
+    );
+    let query = sqlx::query(sql)
         .bind(&machine)
         .bind(NOBODY)
-        .bind(now.unix_micros())
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(|error| store_error("read_limits_here", error))?;
-    let there: Vec<ThereRow> = sqlx::query_as(after!("take", "read_limits_there"))
-        .bind(&machine)
-        .bind(NOBODY)
-        .bind(now.unix_micros())
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| store_error("read_limits_there", error))?;
-    let parked: Vec<String> = sqlx::query_scalar(after!("take", "read_parked"))
-        .bind(&machine)
-        .bind(NOBODY)
-        .bind(now.unix_micros())
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(|error| store_error("read_parked", error))?;
+        .bind(now.unix_micros());
+    let [here, there, parked] = script::run(connection, names, query).await?;
+    let here: HereRow = script::one(names[0], here)?;
+    let there: Vec<ThereRow> = script::read(names[1], there)?;
+    let parked: Vec<(String,)> = script::read(names[2], parked)?;
     let codebase = |row: ThereRow| {
         let (table, id) = ("machine_codebases", row.codebase_id.as_str());
         let limits = CodebaseLimits {
@@ -81,7 +76,7 @@ pub(crate) async fn limits(
             .collect::<Result<_, StoreError>>()?,
         parked: parked
             .iter()
-            .map(|agent| parse("parked_routes", agent, agent))
+            .map(|(agent,)| parse("parked_routes", agent, agent))
             .collect::<Result<_, _>>()?,
         serves: person.map_or(Serves::Everyone, Serves::Only),
     })

@@ -1,16 +1,16 @@
-//! Commits: every kind of row in one statement, every change with its fence, every statement counted.
+//! Commits: every kind of row in one statement, every change with its fence, every statement counted, and all sent together.
 
 use cs_model::OperationId;
 use cs_record::{Change, Dependency, RunText, StoreError, Turn, Writes};
 use serde::Serialize;
 use sqlx::SqliteConnection;
 
-use crate::error::store_error;
 use crate::load::json;
 use crate::row_asks::AskRow;
 use crate::row_cards::{CardRow, MarkRow, author_columns};
 use crate::row_limits::{ParkRow, UnparkRow};
 use crate::row_runs::{LandingRow, RunRow};
+use crate::script::Writing;
 
 /// A row before and after, as the update statements read it.
 #[derive(Serialize)]
@@ -34,15 +34,30 @@ impl From<&Dependency> for DependencyRow {
     }
 }
 
-/// Runs the statement of a file over all rows, and checks that it changed as many.
+/// Adds the statement of a file over all rows, which must change as many.
 macro_rules! batch {
-    ($connection:expr, $name:literal, $rows:expr) => {
-        batch(
-            $connection,
-            $name,
-            include_str!(concat!("../queries/", $name, ".sql")),
-            $rows,
-        )
+    ($writing:expr, $name:literal, $rows:expr) => {
+        batch($writing, $name, text!($name), $rows)
+    };
+}
+
+/// The same, whatever it changes.
+macro_rules! over {
+    ($writing:expr, $name:literal, $rows:expr) => {
+        over($writing, ($name, text!($name)), $rows, None)
+    };
+}
+
+/// Adds the statement of a file, which must change one row.
+macro_rules! single {
+    ($writing:expr, $name:literal) => {
+        $writing.add($name, text!($name), Some(1))
+    };
+}
+
+macro_rules! text {
+    ($name:literal) => {
+        include_str!(concat!("../queries/", $name, ".sql"))
     };
 }
 
@@ -52,79 +67,73 @@ pub(crate) async fn write(
     operation: Option<OperationId>,
     writes: &Writes,
 ) -> Result<(), StoreError> {
-    write_runs_and_cards(connection, writes).await?;
-    write_turns(connection, writes).await?;
-    write_asks(connection, writes).await?;
-    write_landings(connection, writes).await?;
-    write_texts_and_dependencies(connection, writes).await?;
-    write_parks(connection, writes).await?;
-    complete_journal(connection, operation, writes).await
+    let mut writing = Writing::default();
+    write_runs_and_cards(&mut writing, writes)?;
+    write_turns(&mut writing, writes)?;
+    write_asks(&mut writing, writes)?;
+    write_landings(&mut writing, writes)?;
+    write_texts_and_dependencies(&mut writing, writes)?;
+    write_parks(&mut writing, writes)?;
+    complete_journal(&mut writing, operation, writes)?;
+    writing.send(connection).await
 }
 
 /// A new run refers to its card, and a card to the run of its owner, which it never has from the beginning.
-async fn write_runs_and_cards(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+fn write_runs_and_cards(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> {
     let new: Vec<_> = writes.new_cards.iter().map(CardRow::from).collect();
-    batch!(connection, "insert_cards", &new).await?;
+    batch!(writing, "insert_cards", &new)?;
     let new: Vec<_> = writes.new_runs.iter().map(RunRow::from).collect();
-    batch!(connection, "insert_runs", &new).await?;
+    batch!(writing, "insert_runs", &new)?;
     let runs: Vec<_> = writes.runs.iter().map(changed::<_, RunRow>).collect();
-    batch!(connection, "update_runs", &runs).await?;
+    batch!(writing, "update_runs", &runs)?;
     let cards: Vec<_> = writes.cards.iter().map(changed::<_, CardRow>).collect();
-    batch!(connection, "update_cards", &cards).await
+    batch!(writing, "update_cards", &cards)
 }
 
 /// New turns and asks come one to a card and an operation, and no operation writes them to many cards: so they are single.
-async fn write_turns(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+fn write_turns(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> {
     for turn in &writes.new_turns {
-        insert_turn(connection, turn).await?;
+        insert_turn(writing, turn)?;
     }
     let turns: Vec<_> = writes.turns.iter().map(changed::<_, MarkRow>).collect();
-    batch!(connection, "update_turns", &turns).await
+    batch!(writing, "update_turns", &turns)
 }
 
-async fn write_asks(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+fn write_asks(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> {
     for ask in &writes.new_asks {
-        insert_ask(connection, AskRow::try_from(ask)?).await?;
+        insert_ask(writing, AskRow::try_from(ask)?)?;
     }
     let asks = writes
         .asks
         .iter()
         .map(changed_ask)
         .collect::<Result<Vec<_>, _>>()?;
-    batch!(connection, "update_asks", &asks).await
+    batch!(writing, "update_asks", &asks)
 }
 
-async fn write_landings(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+fn write_landings(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> {
     let new: Vec<_> = writes.new_landings.iter().map(LandingRow::from).collect();
-    batch!(connection, "insert_landings", &new).await?;
+    batch!(writing, "insert_landings", &new)?;
     let landings: Vec<_> = writes.landings.iter().map(changed::<_, LandingRow>).collect();
-    batch!(connection, "update_landings", &landings).await
+    batch!(writing, "update_landings", &landings)
 }
 
 /// A brief or report comes one to an operation.
-async fn write_texts_and_dependencies(
-    connection: &mut SqliteConnection,
-    writes: &Writes,
-) -> Result<(), StoreError> {
+fn write_texts_and_dependencies(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> {
     for text in &writes.texts {
-        insert_text(connection, text).await?;
+        insert_text(writing, text)?;
     }
     let freed: Vec<_> = writes.freed.iter().map(ToString::to_string).collect();
-    let sql = include_str!("../queries/delete_dependencies.sql");
-    run_over(connection, "delete_dependencies", sql, &freed).await?;
+    over!(writing, "delete_dependencies", &freed)?;
     let dependencies: Vec<_> = writes.dependencies.iter().map(DependencyRow::from).collect();
-    let sql = include_str!("../queries/insert_dependencies.sql");
-    run_over(connection, "insert_dependencies", sql, &dependencies).await?;
-    Ok(())
+    over!(writing, "insert_dependencies", &dependencies)
 }
 
-async fn write_parks(connection: &mut SqliteConnection, writes: &Writes) -> Result<(), StoreError> {
+fn write_parks(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> {
     let parks: Vec<_> = writes.parks.iter().map(ParkRow::from).collect();
-    batch!(connection, "upsert_parked_routes", &parks).await?;
+    batch!(writing, "upsert_parked_routes", &parks)?;
     let routes: Vec<_> = writes.unparks.iter().map(UnparkRow::from).collect();
-    let sql = include_str!("../queries/delete_parked_routes.sql");
-    run_over(connection, "delete_parked_routes", sql, &routes).await?;
-    Ok(())
+    over!(writing, "delete_parked_routes", &routes)
 }
 
 fn changed<'a, T, R: From<&'a T>>(change: &'a Change<T>) -> Changed<R> {
@@ -141,116 +150,82 @@ fn changed_ask(change: &Change<cs_record::Ask>) -> Result<Changed<AskRow>, Store
     })
 }
 
-/// Runs a statement over all rows and checks that it changed as many.
+/// Adds a statement over all rows, which must change as many.
 ///
 /// The statements take the array apart with `jsonb_each`: with `json_each` every column of a row would read the text of that row
 /// again, which is three times the time for 100 cards.
-async fn batch<R: Serialize + Sync>(
-    connection: &mut SqliteConnection,
+fn batch<R: Serialize>(
+    writing: &mut Writing,
     name: &'static str,
     sql: &'static str,
     rows: &[R],
 ) -> Result<(), StoreError> {
-    let changed = run_over(connection, name, sql, rows).await?;
-    counted(name, changed, rows.len())
+    let expected = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+    over(writing, (name, sql), rows, Some(expected))
 }
 
-/// Runs a statement over all rows, if there are any, and returns how many changed.
-async fn run_over<R: Serialize + Sync>(
-    connection: &mut SqliteConnection,
-    name: &'static str,
-    sql: &'static str,
+/// Adds a statement over all rows, if there are any.
+fn over<R: Serialize>(
+    writing: &mut Writing,
+    (name, sql): (&'static str, &'static str),
     rows: &[R],
-) -> Result<u64, StoreError> {
+    expected: Option<u64>,
+) -> Result<(), StoreError> {
     if rows.is_empty() {
-        return Ok(0);
-    }
-    let done = sqlx::query(sql).bind(json(rows)?).execute(&mut *connection).await;
-    Ok(done.map_err(|error| store_error(name, error))?.rows_affected())
-}
-
-fn counted(name: &'static str, changed: u64, expected: usize) -> Result<(), StoreError> {
-    if usize::try_from(changed) == Ok(expected) {
         return Ok(());
     }
-    Err(StoreError::Corrupt(format!(
-        "{name} changed {changed} rows where {expected} were decided on; nothing was written"
-    )))
+    writing.add(name, sql, expected);
+    writing.bind(json(rows)?)
 }
 
-async fn insert_turn(connection: &mut SqliteConnection, turn: &Turn) -> Result<(), StoreError> {
-    let name = "insert_turn";
+fn insert_turn(writing: &mut Writing, turn: &Turn) -> Result<(), StoreError> {
     let (kind, author) = author_columns(&turn.author);
-    let done = sqlx::query(include_str!("../queries/insert_turn.sql"))
-        .bind(turn.id.to_string())
-        .bind(turn.card.to_string())
-        .bind(i64::from(turn.seq.get()))
-        .bind(kind)
-        .bind(author)
-        .bind(&turn.body)
-        .bind(turn.state.as_str())
-        .bind(turn.run.map(|run| run.to_string()))
-        .bind(turn.said_at.unix_micros())
-        .execute(connection)
-        .await;
-    counted(
-        name,
-        done.map_err(|error| store_error(name, error))?.rows_affected(),
-        1,
-    )
+    single!(writing, "insert_turn");
+    writing.bind(turn.id.to_string())?;
+    writing.bind(turn.card.to_string())?;
+    writing.bind(i64::from(turn.seq.get()))?;
+    writing.bind(kind)?;
+    writing.bind(author)?;
+    writing.bind(turn.body.clone())?;
+    writing.bind(turn.state.as_str())?;
+    writing.bind(turn.run.map(|run| run.to_string()))?;
+    writing.bind(turn.said_at.unix_micros())
 }
 
-async fn insert_ask(connection: &mut SqliteConnection, ask: AskRow) -> Result<(), StoreError> {
-    let name = "insert_ask";
-    let done = sqlx::query(include_str!("../queries/insert_ask.sql"))
-        .bind(ask.id)
-        .bind(ask.card_id)
-        .bind(ask.run_id)
-        .bind(ask.question)
-        .bind(ask.choices)
-        .bind(ask.offer)
-        .bind(ask.offer_message)
-        .bind(ask.addressee)
-        .bind(ask.state)
-        .bind(ask.answer)
-        .bind(ask.answered_by_kind)
-        .bind(ask.answered_by)
-        .bind(ask.asked_at)
-        .bind(ask.answered_at)
-        .bind(ask.delivered)
-        .bind(ask.given)
-        .bind(ask.turn_id)
-        .execute(connection)
-        .await;
-    counted(
-        name,
-        done.map_err(|error| store_error(name, error))?.rows_affected(),
-        1,
-    )
+fn insert_ask(writing: &mut Writing, ask: AskRow) -> Result<(), StoreError> {
+    single!(writing, "insert_ask");
+    writing.bind(ask.id)?;
+    writing.bind(ask.card_id)?;
+    writing.bind(ask.run_id)?;
+    writing.bind(ask.question)?;
+    writing.bind(ask.choices)?;
+    writing.bind(ask.offer)?;
+    writing.bind(ask.offer_message)?;
+    writing.bind(ask.addressee)?;
+    writing.bind(ask.state)?;
+    writing.bind(ask.answer)?;
+    writing.bind(ask.answered_by_kind)?;
+    writing.bind(ask.answered_by)?;
+    writing.bind(ask.asked_at)?;
+    writing.bind(ask.answered_at)?;
+    writing.bind(ask.delivered)?;
+    writing.bind(ask.given)?;
+    writing.bind(ask.turn_id)
 }
 
-async fn insert_text(connection: &mut SqliteConnection, text: &RunText) -> Result<(), StoreError> {
-    let name = "insert_run_text";
-    let done = sqlx::query(include_str!("../queries/insert_run_text.sql"))
-        .bind(text.run.to_string())
-        .bind(i64::from(text.epoch.get()))
-        .bind(&text.body)
-        .execute(connection)
-        .await;
-    counted(
-        name,
-        done.map_err(|error| store_error(name, error))?.rows_affected(),
-        1,
-    )
+fn insert_text(writing: &mut Writing, text: &RunText) -> Result<(), StoreError> {
+    single!(writing, "insert_run_text");
+    writing.bind(text.run.to_string())?;
+    writing.bind(i64::from(text.epoch.get()))?;
+    writing.bind(text.body.clone())
 }
 
 /// Gives the journal row its kind and result. An operation must have an entry, and an entry an operation.
-async fn complete_journal(
-    connection: &mut SqliteConnection,
+fn complete_journal(
+    writing: &mut Writing,
     operation: Option<OperationId>,
     writes: &Writes,
 ) -> Result<(), StoreError> {
-    let name = "complete_journal";
     let (operation, entry) = match (operation, &writes.journal) {
         (None, None) => return Ok(()),
         (Some(operation), Some(entry)) => (operation, entry),
@@ -260,15 +235,8 @@ async fn complete_journal(
             ));
         }
     };
-    let done = sqlx::query(include_str!("../queries/complete_journal.sql"))
-        .bind(operation.to_string())
-        .bind(entry.kind())
-        .bind(entry.to_json()?)
-        .execute(connection)
-        .await;
-    counted(
-        name,
-        done.map_err(|error| store_error(name, error))?.rows_affected(),
-        1,
-    )
+    single!(writing, "complete_journal");
+    writing.bind(entry.kind())?;
+    writing.bind(entry.to_json()?)?;
+    writing.bind(operation.to_string())
 }

@@ -1,4 +1,5 @@
--- Takes cards that are ready; everything else follows from what comes back.
+-- Takes cards that are ready; everything else follows from what comes back. The sum keeps SQLite from planning
+-- anew for each limit.
 update cards set
     ready_for = 'nothing',
     machine_id = ?2,
@@ -20,5 +21,5 @@ where id in (
       and not exists (
             select 1 from card_dependencies d join cards a on a.id = d.after_id where d.card_id = c.id and a.done = 0)
     order by c.priority desc, c.ready_from, c.id
-    limit ?4)
+    limit ?4 + 0)
 returning id, owner_id
