@@ -22,14 +22,18 @@ pub(crate) enum Area {
         /// Fewer cards and rounds, in a minute or two: shows that the bench works, and judges nothing.
         #[arg(long)]
         short: bool,
+        /// Only takes and settlements of a small record, in a minute or two: these are measured and judged in full.
+        #[arg(long, conflicts_with = "short")]
+        takes: bool,
     },
 }
 
 /// Measures an area; without one it lists them.
 pub(crate) fn run(area: Option<&Area>) -> Result<()> {
     match area {
-        Some(Area::Record { short: true }) => record::run(record::Size::Short),
-        Some(Area::Record { short: false }) => record::run(record::Size::Full),
+        Some(Area::Record { short: true, .. }) => record::run(record::Size::Short),
+        Some(Area::Record { takes: true, .. }) => record::run(record::Size::Takes),
+        Some(Area::Record { .. }) => record::run(record::Size::Full),
         None => {
             say(
                 "give an area to measure:\n\n  cargo xtask bench record    the record on Postgres and SQLite, wake-ups, idle daemons",

@@ -1,2 +1,2 @@
 -- Lets cards wait for no other any more.
-delete from card_dependencies d where d.card_id = any ($1::uuid[])
+delete from card_dependencies d where d.card_id = any ($1)

@@ -5,4 +5,4 @@ insert into asks (
 select * from unnest(
     $1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::text[],
     $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bigint[],
-    $15::boolean[], $16::bigint[], $17::uuid[])
+    $15::boolean[], $16::bigint[], $17::uuid[]) as w

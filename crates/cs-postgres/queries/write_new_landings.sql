@@ -4,4 +4,4 @@ insert into landings (
     commit_id, result, ended_at)
 select * from unnest(
     $1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::bigint[],
-    $8::text[], $9::uuid[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[])
+    $8::text[], $9::uuid[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::bigint[]) as w

@@ -2,6 +2,6 @@
 insert into parked_routes (
     machine_id, agent, class, reason, since, until)
 select * from unnest(
-    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) as w
 on conflict (machine_id, agent) do update
 set class = excluded.class, reason = excluded.reason, since = excluded.since, until = excluded.until

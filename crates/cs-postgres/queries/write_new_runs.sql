@@ -7,4 +7,4 @@ select * from unnest(
     $1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[],
     $9::bigint[], $10::text[], $11::uuid[], $12::text[], $13::bigint[], $14::bigint[], $15::text[],
     $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::text[], $21::text[], $22::bigint[],
-    $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::boolean[], $28::bigint[], $29::boolean[])
+    $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::boolean[], $28::bigint[], $29::boolean[]) as w

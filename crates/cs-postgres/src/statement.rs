@@ -1,5 +1,6 @@
 //! One statement that writes rows of several kinds. It has a part for each kind of which there are rows, and no other: the server
-//! would begin and end each of them, which costs more than the rows of a small write.
+//! would begin and end each of them, which costs more than the rows of a small write. A part that writes one row, as most do, gets
+//! its values as they are: an array for each column would cost the server more than the row.
 
 use cs_record::StoreError;
 use sqlx::postgres::{PgArguments, PgHasArrayType};
@@ -7,7 +8,8 @@ use sqlx::{Arguments, Encode, Postgres, Type};
 
 use crate::store::Sql;
 
-/// A statement that is being put together, with its parameters. A part is a statement of a file and counts its parameters from `$1`.
+/// A statement that is being put together, with its parameters. A part is a statement of a file: it counts its parameters from `$1`,
+/// of which each is a column, and reads them with `unnest`; the first is the key.
 #[derive(Default)]
 pub(crate) struct Statement {
     parts: String,
@@ -26,7 +28,7 @@ impl Statement {
     /// Adds a part that must change so many rows; its columns follow.
     pub(crate) fn counted(&mut self, sql: Sql, rows: usize) -> &mut Self {
         if rows > 0 {
-            self.part(sql);
+            self.part(sql, rows);
             self.parts.push_str("returning 1\n)");
             self.counted.push(Counted { part: sql.name, rows });
         }
@@ -36,18 +38,23 @@ impl Statement {
     /// Adds a part for so many rows, which may be there already or not any more.
     pub(crate) fn uncounted(&mut self, sql: Sql, rows: usize) -> &mut Self {
         if rows > 0 {
-            self.part(sql);
+            self.part(sql, rows);
             self.parts.push(')');
         }
         self
     }
 
-    fn part(&mut self, Sql { name, text }: Sql) {
+    fn part(&mut self, Sql { name, text }: Sql, rows: usize) {
         let begin = if self.parts.is_empty() { "with " } else { ",\n" };
         self.parts.push_str(begin);
         self.parts.push_str(name);
         self.parts.push_str(" as (\n");
-        push_renumbered(&mut self.parts, text, self.arguments.len());
+        let there = self.arguments.len();
+        if rows == 1 {
+            push_renumbered(&mut self.parts, &of_one_row(text), there);
+        } else {
+            push_renumbered(&mut self.parts, text, there);
+        }
     }
 
     /// Adds a column of the rows of a part. Without rows there is neither.
@@ -55,10 +62,11 @@ impl Statement {
     where
         T: Encode<'r, Postgres> + Type<Postgres> + PgHasArrayType,
     {
-        if rows.is_empty() {
-            return self;
+        match rows {
+            [] => self,
+            [row] => self.value(column(row)),
+            rows => self.value(rows.iter().map(column).collect::<Vec<T>>()),
         }
-        self.value(rows.iter().map(column).collect::<Vec<T>>())
     }
 
     /// Adds one value.
@@ -88,6 +96,13 @@ impl Statement {
     }
 }
 
+/// Returns a part as it is for one row: its parameters are values and no arrays.
+fn of_one_row(text: &str) -> String {
+    text.replace("unnest(", "(select ")
+        .replace("[]", "")
+        .replace("= any ($1)", "= $1")
+}
+
 /// Adds a text in which every `$n` counts on from those that are there.
 fn push_renumbered(to: &mut String, text: &str, there: usize) {
     let mut pieces = text.split('$');
@@ -107,39 +122,55 @@ fn push_renumbered(to: &mut String, text: &str, there: usize) {
 mod tests {
     use super::*;
 
-    const NAMES: Sql = Sql {
-        name: "names",
-        text: "insert into names select * from unnest($1::text[], $2::text[])\n",
+    const NEW: Sql = Sql {
+        name: "new",
+        text: "insert into names select * from unnest($1::text[], $2::bigint[]) as w\n",
     };
-    const GONE: Sql = Sql {
-        name: "gone",
-        text: "delete from names where name = any ($1::text[])\n",
+    const CHANGED: Sql = Sql {
+        name: "changed",
+        text: "update names o set age = w.age from unnest($1::text[], $2::bigint[]) as w (name, age)\n\
+               where o.name = any ($1) and o.name = w.name\n",
     };
+
+    fn add(statement: &mut Statement, rows: &[(&str, i64)]) {
+        statement.add(rows, |row| row.0).add(rows, |row| row.1);
+    }
 
     #[test]
     fn a_statement_has_the_parts_that_have_rows() {
         let mut statement = Statement::default();
-        let none: [&str; 0] = [];
-        statement
-            .counted(NAMES, 0)
-            .add(&none, |name| *name)
-            .add(&none, |name| *name);
-        statement.uncounted(GONE, 1).add(&["Ada"], |name| *name);
-        let two = ["Ada", "Bea"];
-        statement
-            .counted(NAMES, 2)
-            .add(&two, |name| *name)
-            .add(&two, |name| *name);
+        add(statement.counted(NEW, 0), &[]);
+        add(statement.uncounted(CHANGED, 2), &[("Ada", 36), ("Bea", 40)]);
+        add(statement.counted(NEW, 2), &[("Cal", 1), ("Dee", 2)]);
         let (text, arguments, counted) = statement.finish(false).expect("texts can be sent");
         assert_eq!(
             text,
-            "with gone as (\ndelete from names where name = any ($1::text[])\n),\nnames as (\n\
-             insert into names select * from unnest($2::text[], $3::text[])\nreturning 1\n)\n\
-             select array[(select count(*) from names)]::bigint[]"
+            "with changed as (\n\
+             update names o set age = w.age from unnest($1::text[], $2::bigint[]) as w (name, age)\n\
+             where o.name = any ($1) and o.name = w.name\n),\n\
+             new as (\ninsert into names select * from unnest($3::text[], $4::bigint[]) as w\nreturning 1\n)\n\
+             select array[(select count(*) from new)]::bigint[]"
         );
-        assert_eq!(arguments.len(), 3);
+        assert_eq!(arguments.len(), 4);
         assert_eq!(counted.len(), 1);
         assert_eq!(counted[0].rows, 2);
+    }
+
+    #[test]
+    fn a_part_of_one_row_has_no_arrays() {
+        let mut statement = Statement::default();
+        add(statement.counted(NEW, 1), &[("Ada", 36)]);
+        add(statement.counted(CHANGED, 1), &[("Bea", 40)]);
+        let (text, arguments, _) = statement.finish(false).expect("texts can be sent");
+        assert_eq!(
+            text,
+            "with new as (\ninsert into names select * from (select $1::text, $2::bigint) as w\nreturning 1\n),\n\
+             changed as (\n\
+             update names o set age = w.age from (select $3::text, $4::bigint) as w (name, age)\n\
+             where o.name = $3 and o.name = w.name\nreturning 1\n)\n\
+             select array[(select count(*) from new), (select count(*) from changed)]::bigint[]"
+        );
+        assert_eq!(arguments.len(), 4);
     }
 
     #[test]

@@ -42,26 +42,29 @@ pub trait Stage: fmt::Debug + Send + Sync {
 pub enum Size {
     /// Everything, in some minutes.
     Full,
-    /// The same with fewer cards and rounds, in seconds: it shows that the bench works.
+    /// As much of the takes and settlements of a small record, and nothing else.
+    Takes,
+    /// Everything with fewer cards and rounds, in seconds: it shows that the bench works.
     Short,
 }
 
 impl Size {
-    /// Reads `full` or `short`.
+    /// Reads `full`, `takes` or `short`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "full" => Some(Self::Full),
+            "takes" => Some(Self::Takes),
             "short" => Some(Self::Short),
             _ => None,
         }
     }
 
-    /// Returns the first number for the full size and the second for the short one.
+    /// Returns the second number for the short size and the first for the others.
     #[must_use]
     pub const fn pick(self, full: usize, short: usize) -> usize {
         match self {
-            Self::Full => full,
+            Self::Full | Self::Takes => full,
             Self::Short => short,
         }
     }
@@ -72,9 +75,13 @@ impl Size {
         self.pick(1_000, 1_000)
     }
 
-    /// How many cards the large record has.
+    /// How many cards the large record has, where one is measured.
     #[must_use]
-    pub const fn large_cards(self) -> usize {
-        self.pick(1_000_000, 20_000)
+    pub const fn large_cards(self) -> Option<usize> {
+        match self {
+            Self::Full => Some(1_000_000),
+            Self::Takes => None,
+            Self::Short => Some(20_000),
+        }
     }
 }

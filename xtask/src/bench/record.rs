@@ -15,6 +15,7 @@ use crate::tool::{Tool, say};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     Full,
+    Takes,
     Short,
 }
 
@@ -22,23 +23,32 @@ impl Size {
     const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
+            Self::Takes => "takes",
             Self::Short => "short",
         }
     }
 }
 
-/// The packages and their benches.
+/// The packages and their benches; the last one is about daemons.
 const BENCHES: [(&str, &str); 3] = [
     ("cs-postgres", "postgres-record"),
     ("cs-sqlite", "sqlite-record"),
     ("cs-panel", "daemon"),
 ];
 
+/// Returns the packages and benches of a size.
+fn benches(size: Size) -> &'static [(&'static str, &'static str)] {
+    match size {
+        Size::Full | Size::Short => &BENCHES,
+        Size::Takes => &BENCHES[..2],
+    }
+}
+
 /// Measures, prints the figures, and fails when one of those that are judged is missed.
 pub(super) fn run(size: Size) -> Result<()> {
     let begun = Instant::now();
     // Nothing is compiled while something is measured.
-    for (package, bench) in BENCHES {
+    for &(package, bench) in benches(size) {
         cargo_bench(package, bench, &["--no-run"]).run()?;
     }
     let directory = Directory::new()?;
@@ -46,7 +56,7 @@ pub(super) fn run(size: Size) -> Result<()> {
     let mut lines = Vec::new();
     db::with_server_for_bench(|url| {
         let files = directory.0.to_string_lossy().into_owned();
-        for (package, bench) in BENCHES {
+        for &(package, bench) in benches(size) {
             let places: &[&str] = match package {
                 "cs-postgres" => &[url],
                 "cs-sqlite" => &[&files],
@@ -67,8 +77,10 @@ pub(super) fn run(size: Size) -> Result<()> {
             say("nothing is judged: --short has too few rounds");
             Ok(())
         }
-        (Size::Full, missed) if missed.is_empty() => Ok(()),
-        (Size::Full, missed) => bail!("the record is slower than wanted:\n  {}", missed.join("\n  ")),
+        (Size::Full | Size::Takes, missed) if missed.is_empty() => Ok(()),
+        (Size::Full | Size::Takes, missed) => {
+            bail!("the record is slower than wanted:\n  {}", missed.join("\n  "))
+        }
     }
 }
 

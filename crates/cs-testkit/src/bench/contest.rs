@@ -47,7 +47,8 @@ impl Load {
 /// The takes that the large record sees between its two measurements, in batches.
 const CHURN_BATCH: u32 = 500;
 
-/// Compares a store with hand-written statements, and writes down what it measures.
+/// Compares a store with hand-written statements on a small record and, where there is one, on a large one, and writes down what it
+/// measures.
 ///
 /// # Errors
 /// When the lines cannot be written.
@@ -57,7 +58,8 @@ const CHURN_BATCH: u32 = 500;
 pub async fn compare<S, R>(
     out: &mut (impl Write + Send),
     store: &str,
-    (small, large): (&Desk<S, R>, &Desk<S, R>),
+    small: &Desk<S, R>,
+    large: Option<&Desk<S, R>>,
     size: Size,
 ) -> io::Result<()>
 where
@@ -72,6 +74,24 @@ where
         let load = Load::new(clients, 2, 100);
         batch(out, store, small, load, size.pick(40, 6)).await?;
     }
+    match (large, size.large_cards()) {
+        (Some(large), Some(cards)) => grown(out, store, small, (large, cards), size).await,
+        (None, _) | (_, None) => Ok(()),
+    }
+}
+
+/// Takes from the small record and from the large one of so many cards, before and after many takes.
+async fn grown<S, R>(
+    out: &mut impl Write,
+    store: &str,
+    small: &Desk<S, R>,
+    (large, large_cards): (&Desk<S, R>, usize),
+    size: Size,
+) -> io::Result<()>
+where
+    S: RowStore + std::fmt::Debug,
+    R: Contender,
+{
     let churn = size.pick(200_000, 5_000);
     for after_takes in [0, churn] {
         if after_takes > 0 {
@@ -87,7 +107,7 @@ where
                 store: store.to_owned(),
                 cards: load.cards,
                 small_cards: size.small_cards(),
-                large_cards: size.large_cards(),
+                large_cards,
                 after_takes,
                 ours_small,
                 raw_small,
