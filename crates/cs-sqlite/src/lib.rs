@@ -30,6 +30,7 @@ mod row_runs;
 mod script;
 mod store;
 mod take;
+mod taken;
 mod write;
 
 pub use open::OpenError;

@@ -11,6 +11,7 @@ use crate::row_cards::{CardRow, MarkRow, author_columns};
 use crate::row_limits::{ParkRow, UnparkRow};
 use crate::row_runs::{LandingRow, RunRow};
 use crate::script::Writing;
+use crate::taken;
 
 /// A row before and after, as the update statements read it.
 #[derive(Serialize)]
@@ -78,16 +79,20 @@ pub(crate) async fn write(
     writing.send(connection).await
 }
 
-/// A new run refers to its card, and a card to the run of its owner, which it never has from the beginning.
+/// A run ends before another begins. A new run refers to its card, and a card to the run of its owner, which it never has from the beginning.
 fn write_runs_and_cards(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> {
     let new: Vec<_> = writes.new_cards.iter().map(CardRow::from).collect();
     batch!(writing, "insert_cards", &new)?;
     let new: Vec<_> = writes.new_runs.iter().map(RunRow::from).collect();
     batch!(writing, "insert_runs", &new)?;
-    let runs: Vec<_> = writes.runs.iter().map(changed::<_, RunRow>).collect();
-    batch!(writing, "update_runs", &runs)?;
-    let cards: Vec<_> = writes.cards.iter().map(changed::<_, CardRow>).collect();
-    batch!(writing, "update_cards", &cards)
+    let (taken, others) = taken::runs(&writes.runs);
+    let others: Vec<_> = others.into_iter().map(changed::<_, RunRow>).collect();
+    batch!(writing, "update_runs", &others)?;
+    batch!(writing, "update_runs_taken", &taken)?;
+    let (taken, others) = taken::cards(&writes.cards);
+    let others: Vec<_> = others.into_iter().map(changed::<_, CardRow>).collect();
+    batch!(writing, "update_cards", &others)?;
+    batch!(writing, "update_cards_taken", &taken)
 }
 
 /// New turns and asks come one to a card and an operation, and no operation writes them to many cards: so they are single.
