@@ -1,6 +1,7 @@
-//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | bench | torture | docs`.
+//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | check | bench | torture | docs`.
 
 mod bench;
+mod check;
 mod db;
 mod suites;
 mod tidy;
@@ -39,6 +40,12 @@ enum Task {
     /// Starts and stops a throw-away Postgres from this machine's own binaries.
     #[command(subcommand)]
     Db(db::Db),
+    /// Visits every state of two machines and one card with the production rules, and breaks them to show that it notices.
+    Check {
+        /// The full worlds, in minutes; without it those of an ordinary test run.
+        #[arg(long)]
+        full: bool,
+    },
     /// Measures; without an area it lists what it can measure.
     Bench {
         /// What to measure.
@@ -58,6 +65,8 @@ fn main() -> ExitCode {
         Task::Ci { quick: true, .. } => ci_quick(),
         Task::Ci { postgres, .. } => ci(scope(postgres)),
         Task::Db(command) => db::run(&command),
+        Task::Check { full: true } => check::run(check::Size::Full),
+        Task::Check { full: false } => check::run(check::Size::Small),
         Task::Bench { area } => bench::run(area.as_ref()),
         Task::Torture(victim) => torture::run(&victim),
         Task::Tidy => tidy::check_workspace(),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use cs_fence::Attempt;
 use cs_model::OperationId;
 
 use crate::{Action, ClaimError};
@@ -24,7 +25,7 @@ pub struct IllegalTransition {
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// Another process has it open.
-    #[error("another process works with the ledger {}: only one may", .path.display())]
+    #[error("another process works with the ledger {}, and only one may: stop that one first", .path.display())]
     Locked {
         /// The ledger.
         path: PathBuf,
@@ -34,6 +35,23 @@ pub enum LedgerError {
     NotALedger {
         /// The file.
         path: PathBuf,
+    },
+    /// Something else than a file lies there. It was not touched.
+    #[error("{} is a directory, and a ledger is a file: move it away to begin a new ledger", .path.display())]
+    IsADirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The operating system does not let this user at the ledger.
+    #[error("cannot {op} {}: the user who runs cs-panel must own it and be able to read and write it", .path.display())]
+    Denied {
+        /// What was tried.
+        op: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The refusal.
+        #[source]
+        source: io::Error,
     },
     /// A newer program wrote the file. It was not touched.
     #[error("the ledger {} has version {version}, this program knows versions up to {known}: use the newer program", .path.display())]
@@ -47,7 +65,7 @@ pub enum LedgerError {
     },
     /// An intact event says something that this program does not know. The file was not touched.
     #[error(
-        "the event `{event}` at byte {offset} of the ledger (version {version}) is unknown to this program"
+        "the event `{event}` at byte {offset} of the ledger (version {version}) is unknown to this program: use the newer program that wrote it"
     )]
     UnknownEvent {
         /// The version of the file.
@@ -61,7 +79,9 @@ pub enum LedgerError {
         source: serde_json::Error,
     },
     /// The intact events of the file contradict each other. The file was not touched.
-    #[error("the event at byte {offset} of the ledger contradicts those before it")]
+    #[error(
+        "the event at byte {offset} of the ledger contradicts those before it: move the file away to begin a new one, into which this machine's runs are taken from the record"
+    )]
     Contradiction {
         /// Where the event begins, in bytes.
         offset: u64,
@@ -72,6 +92,19 @@ pub enum LedgerError {
     /// The event cannot follow in the present state; a fault of the caller. Nothing was written.
     #[error("the step is not possible")]
     Illegal(#[from] IllegalTransition),
+    /// Another attempt of the same run may still run on this machine. Nothing was written; the step may be made when that one is
+    /// over.
+    #[error(
+        "attempt {attempt} cannot be prepared while attempt {other} of the same run is {stage} here: end that one first"
+    )]
+    StillRuns {
+        /// The attempt that was to be prepared.
+        attempt: Attempt,
+        /// The other one.
+        other: Attempt,
+        /// Where that is.
+        stage: &'static str,
+    },
     /// The event is larger than the ledger takes. Nothing was written.
     #[error("an event of {bytes} bytes is larger than the ledger takes ({limit})")]
     TooLarge {
@@ -81,7 +114,7 @@ pub enum LedgerError {
         limit: usize,
     },
     /// There is no room for the event. Nothing was written; the same step may be tried again when there is room.
-    #[error("there is no room on the disk for the ledger")]
+    #[error("there is no room on the disk for the ledger: make room, and the step is made again")]
     Full(#[source] io::Error),
     /// A former write failed in a way that leaves the end of the file in doubt; nothing more is written by this process.
     #[error("the ledger could not be put right after a failed write: start the program again")]

@@ -12,62 +12,107 @@ use crate::{ClaimRequest, ClaimedLanding, ClaimedRun, Receipt};
 /// One durable fact. State is the fold over them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(crate) enum Event {
+pub enum Event {
     /// A request to take work is about to leave (CJ-2).
     ClaimBegun {
+        /// The operation.
         operation: OperationId,
+        /// What it asks for.
         request: ClaimRequest,
     },
     /// The record has confirmed what an operation took; each attempt now has an owner of its own.
     ClaimRecorded {
+        /// The operation.
         operation: OperationId,
+        /// What it took.
         receipt: Receipt,
     },
     /// The record has fenced an operation: it took nothing and never will.
-    ClaimCancelled { operation: OperationId },
+    ClaimCancelled {
+        /// The operation.
+        operation: OperationId,
+    },
     /// This machine owns an attempt without a claim in this file: it was imported, or a compaction kept it.
     RunKept {
+        /// The row that the claim gave, or that the record has.
         row: ClaimedRun,
+        /// The attempt.
         attempt: Attempt,
+        /// The operation that took it; nothing when it was imported.
         operation: Option<OperationId>,
     },
     /// Something happened to an attempt of a run.
-    Run { run: RunId, epoch: Epoch, did: RunEvent },
+    Run {
+        /// The run.
+        run: RunId,
+        /// The attempt.
+        epoch: Epoch,
+        /// What happened.
+        did: RunEvent,
+    },
     /// This machine owns a landing without a claim in this file.
     LandingKept {
+        /// The row that the claim gave.
         row: ClaimedLanding,
+        /// The life of the landing.
         attempt: LandingAttempt,
+        /// The operation that took it.
         operation: Option<OperationId>,
     },
     /// Something happened to a landing.
     Landing {
+        /// The landing.
         landing: LandingId,
+        /// Its life.
         epoch: Epoch,
+        /// What happened.
         did: LandingEvent,
     },
     /// A run has this native session from now on.
-    SessionKnown { run: RunId, session: String },
+    SessionKnown {
+        /// The run.
+        run: RunId,
+        /// The agent program's name for the conversation.
+        session: String,
+    },
     /// The native session of a run is of no use any more.
-    SessionForgotten { run: RunId },
+    SessionForgotten {
+        /// The run.
+        run: RunId,
+    },
     /// All unended runs that the record gives to this machine are in this file (RC-4).
     Imported,
     /// Bytes at the end of this file could not be read and were put aside, so that facts may be missing.
-    TailLost { bytes: u64 },
+    TailLost {
+        /// How many.
+        bytes: u64,
+    },
 }
 
 /// What happened to an attempt of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "did", rename_all = "snake_case")]
-pub(crate) enum RunEvent {
+pub enum RunEvent {
     /// Its execution directory has this name; nothing runs yet.
-    Prepared { dir: String },
+    Prepared {
+        /// The directory.
+        dir: String,
+    },
     /// This process holds its execution, without the prompt.
-    Registered { shim: String },
+    Registered {
+        /// The process.
+        shim: String,
+    },
     /// The agent has its prompt.
-    Started { agent: String },
+    Started {
+        /// The agent's process.
+        agent: String,
+    },
     /// It ended with this outcome, which the record does not have yet. A second one replaces the first.
     Outcome {
+        /// The outcome.
         outcome: String,
+        /// The native session in which the run can go on.
         session: Option<String>,
     },
     /// The record has what was to be told.
@@ -75,9 +120,17 @@ pub(crate) enum RunEvent {
     /// Its execution is proven closed and accounted for.
     Closed,
     /// It could not be started.
-    Failed { reason: String },
+    Failed {
+        /// Why.
+        reason: String,
+    },
     /// It was cut short; the report carries this id.
-    Interrupted { operation: OperationId, at: Time },
+    Interrupted {
+        /// The id of the report.
+        operation: OperationId,
+        /// When.
+        at: Time,
+    },
     /// Nothing of it runs, and it is not the current attempt any more.
     Void,
 }
@@ -85,11 +138,17 @@ pub(crate) enum RunEvent {
 /// What happened to a landing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "did", rename_all = "snake_case")]
-pub(crate) enum LandingEvent {
+pub enum LandingEvent {
     /// A step is about to be made or has been made; the daemon's own words.
-    Step { step: String },
+    Step {
+        /// The words.
+        step: String,
+    },
     /// It is over with this result, which the record does not have yet.
-    Result { result: String },
+    Result {
+        /// The words.
+        result: String,
+    },
     /// The record has the result.
     Acknowledged,
     /// Nothing was done, and it is not this machine's any more.
@@ -98,7 +157,7 @@ pub(crate) enum LandingEvent {
 
 impl Event {
     /// Returns the event's name on the wire.
-    pub(crate) const fn name(&self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::ClaimBegun { .. } => "claim_begun",
             Self::ClaimRecorded { .. } => "claim_recorded",
@@ -117,7 +176,7 @@ impl Event {
 
 impl RunEvent {
     /// Returns the event's name on the wire.
-    pub(crate) const fn name(&self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Prepared { .. } => "prepared",
             Self::Registered { .. } => "registered",
@@ -134,7 +193,7 @@ impl RunEvent {
 
 impl LandingEvent {
     /// Returns the event's name on the wire.
-    pub(crate) const fn name(&self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Step { .. } => "step",
             Self::Result { .. } => "result",

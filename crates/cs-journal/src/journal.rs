@@ -6,14 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cs_fence::{Attempt, TokenSeed};
-use cs_model::{CardId, Clock, Epoch, IdSource, LandingId, MachineId, OperationId, RunId};
+use cs_model::{CardId, Clock, IdSource, LandingId, MachineId, OperationId, RunId};
 
+use crate::confirm::confirmed;
 use crate::error::{JournalError, LedgerError};
 use crate::event::Event;
 use crate::ledger::{Ledger, Opening};
 use crate::owner::{Claimed, Recovered};
 use crate::window::Window;
-use crate::{Action, ClaimRecord, ClaimRequest, ClaimedRun, Receipt, Reconciled, Task};
+use crate::{Action, ClaimRecord, ClaimRequest, ClaimedRun, Receipt, Task};
 
 mod shared;
 
@@ -264,47 +265,7 @@ impl Journal {
         let deps = &self.shared.deps;
         let operation = flight.operation;
         let answer = deps.record.reconcile(deps.machine, operation).await;
-        match answer.map_err(|source| flight.unanswered(asked, source))? {
-            Reconciled::Cancelled => Ok(None),
-            Reconciled::Completed { action, receipt } if action == asked => match fault(action, &receipt) {
-                None => Ok(Some(receipt)),
-                Some(fault) => Err(JournalError::BadReceipt { operation, fault }),
-            },
-            Reconciled::Completed { action: stored, .. } => Err(JournalError::AnotherAction {
-                operation,
-                asked,
-                stored,
-            }),
-        }
-    }
-}
-
-/// Says what makes a receipt unusable, if anything does. One bad row refuses the whole of it.
-fn fault(action: Action, receipt: &Receipt) -> Option<&'static str> {
-    let runs: BTreeSet<RunId> = receipt.runs.iter().map(|row| row.run).collect();
-    let landings: BTreeSet<_> = receipt.landings.iter().map(|row| row.landing).collect();
-    let expected = match action {
-        Action::TakeTurns
-        | Action::TakeRearms
-        | Action::TakeResumes
-        | Action::TakeRecovery
-        | Action::Resume
-        | Action::ActivateOwner
-        | Action::Dispatch => receipt.landings.is_empty(),
-        Action::TakeLandings => receipt.runs.is_empty(),
-    };
-    let mut epochs = receipt
-        .runs
-        .iter()
-        .map(|row| row.epoch)
-        .chain(receipt.landings.iter().map(|row| row.epoch));
-    if !expected {
-        Some("it holds work of another kind")
-    } else if runs.len() < receipt.runs.len() || landings.len() < receipt.landings.len() {
-        Some("it names the same work twice")
-    } else if epochs.any(|epoch| epoch == Epoch::NONE) {
-        Some("it names an attempt without an epoch")
-    } else {
-        None
+        let said = answer.map_err(|source| flight.unanswered(asked, source))?;
+        confirmed(operation, asked, said)
     }
 }

@@ -355,10 +355,13 @@ fn failed(op: &'static str, path: &Path, source: io::Error) -> LedgerError {
     ) {
         return LedgerError::Full(source);
     }
-    LedgerError::Io {
-        op,
-        path: path.to_owned(),
-        source,
+    let (path, kind) = (path.to_owned(), source.kind());
+    if kind == io::ErrorKind::IsADirectory {
+        LedgerError::IsADirectory { path }
+    } else if kind == io::ErrorKind::PermissionDenied {
+        LedgerError::Denied { op, path, source }
+    } else {
+        LedgerError::Io { op, path, source }
     }
 }
 

@@ -35,9 +35,11 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod claim;
+mod confirm;
 mod error;
 mod event;
 mod frame;
+mod holds;
 mod journal;
 mod ledger;
 mod owner;
@@ -60,3 +62,16 @@ pub use owner::{
     Registered, Settling, Started,
 };
 pub use window::Window;
+
+/// The journal without its file and its clock: what the ledger says as a fold over events, and who holds what of it.
+///
+/// This is what [`Journal`] itself runs. It is public so that a checker can visit every state that it can come to; a program
+/// that takes work uses the journal.
+pub mod pure {
+    pub use crate::confirm::confirmed;
+    pub use crate::event::{Event, LandingEvent, RunEvent};
+    pub use crate::holds::Holds;
+    pub use crate::state::{
+        Execution, LandingEntry, LandingKey, LandingStage, LedgerState, RunEntry, RunKey, Stage,
+    };
+}

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::journal::Shared;
+use crate::journal::{Inner, Shared};
 
 mod landing;
 mod run;
@@ -66,14 +66,15 @@ impl Recovered {
     pub(crate) fn take(shared: &Arc<Shared>) -> Self {
         let mut found = Self::default();
         let mut inner = shared.lock();
-        let inner = &mut *inner;
-        for (key, entry) in inner.ledger.state().runs() {
-            if inner.held_runs.insert(*key) {
+        let Inner { ledger, holds } = &mut *inner;
+        let state = ledger.state();
+        for (key, entry) in state.runs() {
+            if holds.hold_run(state, *key) {
                 run::sort(&mut found, run::Hold::of(shared, *key), entry);
             }
         }
-        for (key, entry) in inner.ledger.state().landings() {
-            if inner.held_landings.insert(*key) {
+        for (key, entry) in state.landings() {
+            if holds.hold_landing(state, *key) {
                 landing::sort(&mut found, landing::Hold::of(shared, *key), entry);
             }
         }

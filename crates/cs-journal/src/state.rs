@@ -14,36 +14,44 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use landing::LandingStage;
-pub(crate) use run::{Execution, Stage};
+pub use landing::LandingStage;
+pub use run::{Execution, Stage};
 
 /// Names one process life of a run.
-pub(crate) type RunKey = (RunId, Epoch);
+pub type RunKey = (RunId, Epoch);
 /// Names one life of a landing.
-pub(crate) type LandingKey = (LandingId, Epoch);
+pub type LandingKey = (LandingId, Epoch);
 
 /// An attempt that this machine owns, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RunEntry {
-    pub(crate) row: ClaimedRun,
-    pub(crate) attempt: Attempt,
-    pub(crate) operation: Option<OperationId>,
-    pub(crate) stage: Stage,
+pub struct RunEntry {
+    /// The row that the claim gave.
+    pub row: ClaimedRun,
+    /// The attempt.
+    pub attempt: Attempt,
+    /// The operation that took it; nothing when it was imported.
+    pub operation: Option<OperationId>,
+    /// Who owns it.
+    pub stage: Stage,
 }
 
 /// A landing that this machine owns, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LandingEntry {
-    pub(crate) row: ClaimedLanding,
-    pub(crate) attempt: LandingAttempt,
-    pub(crate) operation: Option<OperationId>,
-    pub(crate) stage: LandingStage,
+pub struct LandingEntry {
+    /// The row that the claim gave.
+    pub row: ClaimedLanding,
+    /// The life of the landing.
+    pub attempt: LandingAttempt,
+    /// The operation that took it.
+    pub operation: Option<OperationId>,
+    /// Who owns it.
+    pub stage: LandingStage,
 }
 
 /// Everything the ledger says. An operation owns what it may have taken until it is recorded; from then on each attempt
 /// is in exactly one stage of `runs` or `landings`, which is its owner, until it is over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LedgerState {
+pub struct LedgerState {
     claims: BTreeMap<OperationId, ClaimRequest>,
     runs: BTreeMap<RunKey, RunEntry>,
     landings: BTreeMap<LandingKey, LandingEntry>,
@@ -82,7 +90,10 @@ pub(crate) enum Change {
 
 impl LedgerState {
     /// Applies one event, or refuses it and stays as it is.
-    pub(crate) fn apply(&mut self, event: &Event) -> Result<(), IllegalTransition> {
+    ///
+    /// # Errors
+    /// [`IllegalTransition`] when the event cannot follow here.
+    pub fn apply(&mut self, event: &Event) -> Result<(), IllegalTransition> {
         let change = self.decide(event)?;
         self.enact(change);
         Ok(())
@@ -196,32 +207,52 @@ impl LedgerState {
     }
 
     /// Returns the operations whose result is unknown.
-    pub(crate) const fn claims(&self) -> &BTreeMap<OperationId, ClaimRequest> {
+    #[must_use]
+    pub const fn claims(&self) -> &BTreeMap<OperationId, ClaimRequest> {
         &self.claims
     }
 
     /// Returns the attempts that this machine owns.
-    pub(crate) const fn runs(&self) -> &BTreeMap<RunKey, RunEntry> {
+    #[must_use]
+    pub const fn runs(&self) -> &BTreeMap<RunKey, RunEntry> {
         &self.runs
     }
 
+    /// Returns another attempt of the same run of which something may run on this machine: while there is one, the next must
+    /// not be prepared.
+    #[must_use]
+    pub fn running_beside(&self, key: RunKey) -> Option<&RunEntry> {
+        let (run, epoch) = key;
+        let mut others = self
+            .runs
+            .range((run, Epoch::NONE)..=(run, Epoch::new(u32::MAX)))
+            .filter(|((_, other), _)| *other != epoch);
+        others
+            .find(|(_, entry)| entry.stage.may_run())
+            .map(|(_, entry)| entry)
+    }
+
     /// Returns the landings that this machine owns.
-    pub(crate) const fn landings(&self) -> &BTreeMap<LandingKey, LandingEntry> {
+    #[must_use]
+    pub const fn landings(&self) -> &BTreeMap<LandingKey, LandingEntry> {
         &self.landings
     }
 
     /// Returns the latest native session of a run.
-    pub(crate) fn session(&self, run: RunId) -> Option<&str> {
+    #[must_use]
+    pub fn session(&self, run: RunId) -> Option<&str> {
         self.sessions.get(&run).map(String::as_str)
     }
 
     /// Says whether the import of this machine's unended runs is complete.
-    pub(crate) const fn is_imported(&self) -> bool {
+    #[must_use]
+    pub const fn is_imported(&self) -> bool {
         self.imported
     }
 
     /// Returns events whose fold is this state again: what a compaction writes.
-    pub(crate) fn events(&self) -> Vec<Event> {
+    #[must_use]
+    pub fn events(&self) -> Vec<Event> {
         let mut events = Vec::new();
         for (operation, request) in &self.claims {
             events.push(Event::ClaimBegun {

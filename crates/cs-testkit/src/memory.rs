@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cs_model::{Clock, OperationId};
+use cs_record::JournalRow;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use tables::Tables;
@@ -38,6 +39,13 @@ impl MemoryStore {
             tables: Arc::new(Mutex::new(tables)),
             clock: Arc::clone(&self.clock),
         }
+    }
+}
+
+impl MemoryStore {
+    /// Returns the journal rows, by operation.
+    pub async fn journal(&self) -> Vec<JournalRow> {
+        self.tables.lock().await.journal.values().cloned().collect()
     }
 }
 

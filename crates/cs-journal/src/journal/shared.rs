@@ -1,6 +1,5 @@
 //! The one ledger of a process under its lock, and who holds what of it.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,10 +8,11 @@ use cs_model::OperationId;
 
 use super::Deps;
 use crate::error::{JournalError, LedgerError};
-use crate::event::Event;
+use crate::event::{Event, RunEvent};
+use crate::holds::Holds;
 use crate::ledger::Ledger;
 use crate::owner::{Claimed, LandingClaimed};
-use crate::state::{LandingKey, RunKey};
+use crate::state::RunKey;
 use crate::{Action, ClaimError, ClaimRequest, ClaimedRun, Receipt};
 
 /// The one ledger of a process, and who holds what of it.
@@ -25,40 +25,26 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) ledger: Ledger,
-    in_flight: BTreeSet<OperationId>,
-    pub(crate) held_runs: BTreeSet<RunKey>,
-    pub(crate) held_landings: BTreeSet<LandingKey>,
+    pub(crate) holds: Holds,
 }
 
 impl Inner {
     pub(super) fn windows_open(&self) -> usize {
-        let state = self.ledger.state();
-        let is_starting = |key: &&RunKey| {
-            state
-                .runs()
-                .get(key)
-                .is_some_and(|entry| entry.stage.is_starting())
-        };
-        let is_waiting = |key: &&LandingKey| {
-            state
-                .landings()
-                .get(key)
-                .is_some_and(|entry| entry.stage.is_starting())
-        };
-        self.in_flight.len()
-            + self.held_runs.iter().filter(is_starting).count()
-            + self.held_landings.iter().filter(is_waiting).count()
+        self.holds.windows_open(self.ledger.state())
+    }
+
+    /// Takes hold of an attempt that is still to be prepared.
+    pub(crate) fn hold_claimed(&mut self, key: RunKey) -> bool {
+        self.holds.hold_claimed(self.ledger.state(), key)
     }
 }
 
 impl Shared {
     /// Wraps a ledger of which nobody holds anything.
-    pub(super) const fn new(deps: Deps, ledger: Ledger) -> Self {
+    pub(super) fn new(deps: Deps, ledger: Ledger) -> Self {
         let inner = Inner {
             ledger,
-            in_flight: BTreeSet::new(),
-            held_runs: BTreeSet::new(),
-            held_landings: BTreeSet::new(),
+            holds: Holds::default(),
         };
         Self {
             deps,
@@ -75,9 +61,33 @@ impl Shared {
     /// Makes one event durable.
     pub(crate) fn commit(&self, event: &Event) -> Result<(), LedgerError> {
         self.lock().ledger.append(event)?;
+        self.committed(event);
+        Ok(())
+    }
+
+    /// Makes the preparation of an attempt durable, unless another attempt of its run may still run here.
+    pub(crate) fn commit_preparation(&self, attempt: &Attempt, dir: &str) -> Result<(), LedgerError> {
+        let (run, epoch) = (attempt.run, attempt.epoch);
+        let did = RunEvent::Prepared { dir: dir.to_owned() };
+        let event = Event::Run { run, epoch, did };
+        {
+            let mut inner = self.lock();
+            if let Some(other) = inner.ledger.state().running_beside((run, epoch)) {
+                return Err(LedgerError::StillRuns {
+                    attempt: *attempt,
+                    other: other.attempt,
+                    stage: other.stage.name(),
+                });
+            }
+            inner.ledger.append(&event)?;
+        }
+        self.committed(&event);
+        Ok(())
+    }
+
+    fn committed(&self, event: &Event) {
         tracing::debug!(event = event.name(), "ledger");
         self.compact_if_due();
-        Ok(())
     }
 
     pub(super) fn compact_if_due(&self) {
@@ -103,7 +113,7 @@ impl Shared {
         };
         let mut inner = self.lock();
         inner.ledger.append(&event)?;
-        inner.in_flight.insert(operation);
+        inner.holds.fly(operation);
         Ok(Flight {
             shared: Arc::clone(self),
             operation,
@@ -112,18 +122,14 @@ impl Shared {
 
     pub(super) fn pending(&self) -> Vec<(OperationId, Action)> {
         let inner = self.lock();
-        let claims = inner.ledger.state().claims().iter();
-        claims
-            .filter(|(operation, _)| !inner.in_flight.contains(operation))
-            .map(|(operation, request)| (*operation, request.task.action()))
-            .collect()
+        inner.holds.pending(inner.ledger.state())
     }
 
     /// Puts a pending operation in flight again, unless it is over or somebody else has.
     pub(super) fn take_off(self: &Arc<Self>, operation: OperationId) -> Option<Flight> {
         let mut inner = self.lock();
-        let is_pending = inner.ledger.state().claims().contains_key(&operation);
-        (is_pending && inner.in_flight.insert(operation)).then(|| Flight {
+        let Inner { ledger, holds } = &mut *inner;
+        holds.fly_again(ledger.state(), operation).then(|| Flight {
             shared: Arc::clone(self),
             operation,
         })
@@ -201,6 +207,6 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        self.shared.lock().in_flight.remove(&self.operation);
+        self.shared.lock().holds.land(self.operation);
     }
 }

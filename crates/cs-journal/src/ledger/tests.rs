@@ -235,7 +235,7 @@ fn an_unknown_event_is_an_error_and_not_damage() {
     let refused = Ledger::open(&path).expect_err("it is unknown");
     assert_eq!(
         refused.to_string(),
-        "the event `moon_landing` at byte 16 of the ledger (version 1) is unknown to this program"
+        "the event `moon_landing` at byte 16 of the ledger (version 1) is unknown to this program: use the newer program that wrote it"
     );
     assert_eq!(fs::read(&path).expect("kept"), bytes);
 }
@@ -251,6 +251,50 @@ fn intact_events_that_contradict_each_other_are_an_error() {
     assert!(
         matches!(refused, LedgerError::Contradiction { offset: 16, .. }),
         "{refused}"
+    );
+}
+
+/// Every byte of a ledger, with every value that it should not have.
+#[test]
+fn no_flipped_byte_is_believed() {
+    let room = room();
+    let path = room.path().join("ledger");
+    let (mut ledger, _) = open(&path);
+    let mut prefixes = vec![(ledger.end, ledger.state.clone())];
+    for event in [begun(1), recorded(1, vec![row(5, 1)])] {
+        ledger.append(&event).expect("it is written");
+        prefixes.push((ledger.end, ledger.state.clone()));
+    }
+    let whole = fs::read(&path).expect("it is there");
+    for place in HEADER_BYTES..whole.len() {
+        let (end, state) = prefix(&prefixes, as_u64(place));
+        for flip in 1..=u8::MAX {
+            let mut bytes = whole.clone();
+            bytes[place] ^= flip;
+            let (found, intact) = replay(&bytes).expect("damage is no contradiction");
+            assert_eq!((as_u64(intact), &found), (end, &state), "byte {place} ^ {flip}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_in_the_place_of_the_ledger_is_named() {
+    let room = room();
+    let path = room.path().join("ledger");
+    fs::create_dir(&path).expect("made");
+    let refused = Ledger::open(&path).expect_err("it is no file");
+    assert!(matches!(refused, LedgerError::IsADirectory { .. }), "{refused}");
+    assert!(path.is_dir());
+}
+
+/// Whoever runs as root is refused nothing, so the refusal is made here.
+#[test]
+fn a_ledger_of_somebody_else_is_named_with_the_cure() {
+    let denied = io::ErrorKind::PermissionDenied.into();
+    let refused = failed("open", Path::new("state/ledger"), denied);
+    assert_eq!(
+        refused.to_string(),
+        "cannot open state/ledger: the user who runs cs-panel must own it and be able to read and write it"
     );
 }
 
@@ -373,15 +417,39 @@ fn a_compaction_that_cannot_be_made_leaves_the_old_file_in_use() {
     assert_eq!(open(&path).0.state.claims().len(), 2);
 }
 
+/// What a death can leave at each instant of a compaction: no snapshot, a part of it, all of it, and then either file under
+/// the name of the ledger, since a rename without a synced directory may be undone.
 #[test]
-fn a_compaction_that_died_before_its_end_is_forgotten() {
+fn a_compaction_that_dies_at_any_instant_changes_nothing() {
     let room = room();
     let path = room.path().join("ledger");
     let prefixes = write_story(&path);
-    fs::write(beside(&path, "new"), b"half a snapshot").expect("written");
-    let (ledger, _) = open(&path);
-    assert_eq!(ledger.state, prefixes[prefixes.len() - 1].1);
-    assert!(!beside(&path, "new").exists());
+    let state = &prefixes[prefixes.len() - 1].1;
+    let old = fs::read(&path).expect("it is there");
+    let (mut ledger, _) = open(&path);
+    ledger.compact().expect("it compacts");
+    drop(ledger);
+    let new = fs::read(&path).expect("it is there");
+    assert_ne!(old, new);
+    let check = |case: String, ledger: &[u8], snapshot: Option<&[u8]>| {
+        let path = room.path().join(&case);
+        fs::write(&path, ledger).expect("written");
+        if let Some(snapshot) = snapshot {
+            fs::write(beside(&path, "new"), snapshot).expect("written");
+        }
+        let (mut ledger, opening) = open(&path);
+        assert_eq!((&ledger.state, opening.set_aside), (state, None), "{case}");
+        assert!(!beside(&path, "new").exists(), "{case}");
+        ledger.append(&begun(77)).expect("it goes on");
+        drop(ledger);
+        let claims = open(&path).0.state.claims().len();
+        assert_eq!(claims, state.claims().len() + 1, "{case}");
+    };
+    check("before".to_owned(), &old, None);
+    for length in 0..=new.len() {
+        check(format!("part-{length}"), &old, Some(&new[..length]));
+    }
+    check("renamed".to_owned(), &new, None);
 }
 
 proptest! {

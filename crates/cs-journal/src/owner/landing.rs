@@ -135,9 +135,11 @@ impl LandingClaimed {
     }
 
     pub(crate) fn hold(shared: &Arc<Shared>, inner: &mut Inner, key: LandingKey) -> Option<Self> {
-        let entry = inner.ledger.state().landings().get(&key)?;
+        let Inner { ledger, holds } = inner;
+        let state = ledger.state();
+        let entry = state.landings().get(&key)?;
         let is_claimed = entry.stage == LandingStage::Claimed;
-        (is_claimed && inner.held_landings.insert(key))
+        (is_claimed && holds.hold_landing(state, key))
             .then(|| at(Hold::of(shared, key), entry, AtLandingClaim(())))
     }
 }
@@ -219,7 +221,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.shared.lock().held_landings.remove(&self.key);
+        self.shared.lock().holds.release_landing(self.key);
     }
 }
 

@@ -117,7 +117,22 @@ impl<S> Held<S> {
 impl<S: fmt::Debug> Held<S> {
     /// Makes a step durable and goes to the next stage, or stays at this one.
     fn step<T>(self, did: RunEvent, next: impl FnOnce(S) -> T) -> Result<Held<T>, NotDurable<Self>> {
-        match self.hold.commit(did) {
+        let committed = self.hold.commit(did);
+        self.stepped(committed, next)
+    }
+
+    fn prepare_in(self, dir: &str) -> Result<Prepared, NotDurable<Self>> {
+        let dir = dir.to_owned();
+        let committed = self.hold.shared.commit_preparation(&self.about.attempt, &dir);
+        self.stepped(committed, |_| AtPreparation { dir })
+    }
+
+    fn stepped<T>(
+        self,
+        committed: Result<(), LedgerError>,
+        next: impl FnOnce(S) -> T,
+    ) -> Result<Held<T>, NotDurable<Self>> {
+        match committed {
             Ok(()) => Ok(Held {
                 hold: self.hold,
                 about: self.about,
@@ -194,7 +209,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.shared.lock().held_runs.remove(&self.key);
+        self.shared.lock().holds.release_run(self.key);
     }
 }
 

@@ -5,18 +5,27 @@ use crate::event::LandingEvent;
 
 /// Who owns a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum LandingStage {
+pub enum LandingStage {
     /// The claim that took it; nothing was done.
     Claimed,
     /// The task that carries it out. The steps are the daemon's own texts, in their order.
-    Working { steps: Vec<String> },
+    Working {
+        /// The steps so far.
+        steps: Vec<String>,
+    },
     /// Its result, which the record does not have yet.
-    Done { steps: Vec<String>, result: String },
+    Done {
+        /// The steps that were made.
+        steps: Vec<String>,
+        /// The result.
+        result: String,
+    },
 }
 
 impl LandingStage {
     /// Returns the stage's name.
-    pub(crate) const fn name(&self) -> &'static str {
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Claimed => "claimed",
             Self::Working { .. } => "working",

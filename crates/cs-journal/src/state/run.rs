@@ -7,33 +7,57 @@ use crate::event::RunEvent;
 
 /// What is known of an execution. Shim and agent are the daemon's own texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Execution {
-    pub(crate) dir: String,
-    pub(crate) shim: String,
-    pub(crate) agent: String,
+pub struct Execution {
+    /// The name of its directory.
+    pub dir: String,
+    /// The process that holds it.
+    pub shim: String,
+    /// The agent's process.
+    pub agent: String,
 }
 
 /// Who owns an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// The claim that took it.
     Claimed,
     /// Its preparation; nothing runs.
-    Prepared { dir: String },
+    Prepared {
+        /// The name of the execution's directory.
+        dir: String,
+    },
     /// Its execution, which has no prompt yet.
-    Registered { dir: String, shim: String },
+    Registered {
+        /// The name of the execution's directory.
+        dir: String,
+        /// The process that holds it.
+        shim: String,
+    },
     /// Its execution; the agent works.
     Started(Execution),
     /// Its outcome, which the record does not have yet.
-    Settling { execution: Execution, outcome: String },
+    Settling {
+        /// The execution that has ended.
+        execution: Execution,
+        /// The outcome.
+        outcome: String,
+    },
     /// Its execution, which is still to be closed and accounted for.
     Acknowledged(Execution),
     /// The note that it could not be started.
-    Failed { dir: Option<String>, reason: String },
+    Failed {
+        /// The name of the execution's directory, if there is one.
+        dir: Option<String>,
+        /// Why.
+        reason: String,
+    },
     /// The receipt that it was cut short.
     Interrupted {
+        /// The name of the execution's directory, if there is one.
         dir: Option<String>,
+        /// The id of the report.
         operation: OperationId,
+        /// When.
         at: Time,
     },
 }
@@ -57,7 +81,8 @@ impl RunEvent {
 
 impl Stage {
     /// Returns the stage's name.
-    pub(crate) const fn name(&self) -> &'static str {
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Claimed => "claimed",
             Self::Prepared { .. } => "prepared",
@@ -76,6 +101,19 @@ impl Stage {
             Self::Claimed | Self::Prepared { .. } => true,
             Self::Registered { .. }
             | Self::Started(_)
+            | Self::Settling { .. }
+            | Self::Acknowledged(_)
+            | Self::Failed { .. }
+            | Self::Interrupted { .. } => false,
+        }
+    }
+
+    /// Says whether an execution that is not proven closed answers for it.
+    pub(crate) const fn may_run(&self) -> bool {
+        match self {
+            Self::Registered { .. } | Self::Started(_) => true,
+            Self::Claimed
+            | Self::Prepared { .. }
             | Self::Settling { .. }
             | Self::Acknowledged(_)
             | Self::Failed { .. }

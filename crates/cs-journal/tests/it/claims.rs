@@ -1,6 +1,6 @@
 //! Claiming (behaviour CJ, scenarios 1 to 10).
 
-use cs_journal::{Action, ClaimError, JournalError, Task, Window};
+use cs_journal::{Action, ClaimError, JournalError, LedgerError, Task, Window};
 use cs_model::Epoch;
 use tokio::task::JoinSet;
 
@@ -414,4 +414,36 @@ async fn two_who_clear_up_at_once_do_not_meet() {
     let (one, other) = tokio::join!(journal.reconcile_pending(), journal.reconcile_pending());
     assert_eq!((one.unwrap(), other.unwrap()), (1, 0));
     assert_eq!(journal.recover().claimed.len(), 1);
+}
+
+/// A person has stopped the first attempt and said more before its end was proven here. Invariant 1.
+#[tokio::test]
+async fn an_attempt_is_not_prepared_while_another_of_its_run_may_run() {
+    let home = Home::new();
+    home.record.offer_row(row(1, 1));
+    let journal = home.open();
+    let first = journal.claim(&turns()).await.unwrap().adopt(run_id(1)).unwrap();
+    let first = first.prepare("one").unwrap().registered("shim").unwrap();
+    home.record.offer_row(row(1, 2));
+    let second = journal.claim(&turns()).await.unwrap().adopt(run_id(1)).unwrap();
+    let refused = second.prepare("two").unwrap_err();
+    assert!(
+        matches!(
+            refused.error,
+            LedgerError::StillRuns {
+                stage: "registered",
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    let started = first.started("agent").unwrap();
+    let refused = refused.state.prepare("two").unwrap_err();
+    assert!(
+        matches!(refused.error, LedgerError::StillRuns { stage: "started", .. }),
+        "{refused}"
+    );
+    let settling = started.outcome("stopped").unwrap();
+    let second = refused.state.prepare("two").unwrap();
+    assert_eq!((settling.dir(), second.dir()), ("one", "two"));
 }

@@ -3,23 +3,22 @@
 use std::sync::Arc;
 
 use super::{
-    About, AtClaim, AtExecution, AtPreparation, AtRegistration, Claimed, FailedPreparation, Hold,
-    InterruptReceipt, Prepared, Registered, Started,
+    About, AtClaim, AtExecution, AtRegistration, Claimed, FailedPreparation, Hold, InterruptReceipt,
+    Prepared, Registered, Started,
 };
 use crate::error::NotDurable;
 use crate::event::RunEvent;
 use crate::journal::{Inner, Shared};
-use crate::state::{Execution, RunKey, Stage};
+use crate::state::{Execution, RunKey};
 
 impl Claimed {
     /// Names the execution directory; from here the preparation owns the attempt.
     ///
     /// # Errors
-    /// [`NotDurable`], with the value given back.
+    /// [`NotDurable`], with the value given back: also while another attempt of the same run may still run on this machine,
+    /// registered or started. Then drop the value; it comes back when that one is over.
     pub fn prepare(self, dir: &str) -> Result<Prepared, NotDurable<Self>> {
-        let dir = dir.to_owned();
-        let did = RunEvent::Prepared { dir: dir.clone() };
-        self.step(did, |_| AtPreparation { dir })
+        self.prepare_in(dir)
     }
 
     /// Notes that it cannot be started, with the daemon's own text of why.
@@ -47,10 +46,13 @@ impl Claimed {
     }
 
     pub(crate) fn hold(shared: &Arc<Shared>, inner: &mut Inner, key: RunKey) -> Option<Self> {
+        if !inner.hold_claimed(key) {
+            return None;
+        }
+        let hold = Hold::of(shared, key);
         let entry = inner.ledger.state().runs().get(&key)?;
-        let is_claimed = entry.stage == Stage::Claimed;
-        (is_claimed && inner.held_runs.insert(key)).then(|| Self {
-            hold: Hold::of(shared, key),
+        Some(Self {
+            hold,
             about: About::of(entry),
             stage: AtClaim(()),
         })
@@ -68,11 +70,9 @@ impl Prepared {
     /// was never registered.
     ///
     /// # Errors
-    /// [`NotDurable`], with the value given back.
+    /// [`NotDurable`], with the value given back, as from [`prepare`](Claimed::prepare).
     pub fn prepare_again(self, dir: &str) -> Result<Self, NotDurable<Self>> {
-        let dir = dir.to_owned();
-        let did = RunEvent::Prepared { dir: dir.clone() };
-        self.step(did, |_| AtPreparation { dir })
+        self.prepare_in(dir)
     }
 
     /// Names the shim that holds the execution, before any prompt is sent; from here the execution owns the attempt.
