@@ -1,8 +1,9 @@
-//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | check | bench | torture | docs`.
+//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | check | bench | sim | torture | docs`.
 
 mod bench;
 mod check;
 mod db;
+mod sim;
 mod suites;
 mod tidy;
 mod tool;
@@ -52,6 +53,8 @@ enum Task {
         #[command(subcommand)]
         area: Option<bench::Area>,
     },
+    /// Simulates daemons, agents, people and faults from many seeds, each twice, and says what did not hold.
+    Sim(sim::Seeds),
     /// Runs a heavy test in its full length.
     #[command(subcommand)]
     Torture(torture::Victim),
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::Check { full: true } => check::run(check::Size::Full),
         Task::Check { full: false } => check::run(check::Size::Small),
         Task::Bench { area } => bench::run(area.as_ref()),
+        Task::Sim(seeds) => sim::run(&seeds),
         Task::Torture(victim) => torture::run(&victim),
         Task::Tidy => tidy::check_workspace(),
         Task::Docs => docs(),

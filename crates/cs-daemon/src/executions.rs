@@ -99,7 +99,7 @@ pub trait RunningExecution: fmt::Debug + Send + Sync {
         harness: &dyn Harness,
         patience: Patience,
         stop: &StopSwitch,
-    ) -> Result<Ended, LostSight>;
+    ) -> Result<ExecutionEnd, LostSight>;
 
     /// Closes its tree, and waits until it is.
     ///
@@ -143,14 +143,14 @@ pub enum Found {
 
 /// What following an agent to its end gave.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ExecutionEnd {
     /// How it ended, and the proof that nothing of it is left.
     pub closed: Closed,
     /// Everything it said.
     pub seen: Seen,
 }
 
-impl Ended {
+impl ExecutionEnd {
     /// Says whether nobody saw the end of the agent, and it had not said what it wanted: then it was cut short.
     #[must_use]
     pub fn was_cut_short(&self) -> bool {

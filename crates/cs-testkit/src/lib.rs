@@ -12,4 +12,4 @@ mod memory;
 
 pub use clock::SetClock;
 pub use ids::SeededIds;
-pub use memory::MemoryStore;
+pub use memory::{MemoryStore, Rows};

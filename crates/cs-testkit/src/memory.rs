@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cs_model::{Clock, OperationId};
-use cs_record::JournalRow;
+use cs_record::{Ask, Card, JournalRow, Landing, Run, Turn};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use tables::Tables;
@@ -63,4 +63,46 @@ pub struct MemoryTx {
     machine: Option<cs_model::MachineId>,
     /// The cards whose lock this transaction holds.
     locked: Vec<cs_model::CardId>,
+}
+
+/// All rows of a memory store that a law or an invariant looks at, at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// Cards, by id.
+    pub cards: Vec<Card>,
+    /// Runs, by id.
+    pub runs: Vec<Run>,
+    /// Turns, by id.
+    pub turns: Vec<Turn>,
+    /// Questions and offers, by id.
+    pub asks: Vec<Ask>,
+    /// Landings, by id.
+    pub landings: Vec<Landing>,
+    /// The journal, by operation.
+    pub journal: Vec<JournalRow>,
+}
+
+impl MemoryStore {
+    /// Returns another handle on the same rows.
+    #[must_use]
+    pub fn handle(&self) -> Self {
+        Self {
+            tables: Arc::clone(&self.tables),
+            clock: Arc::clone(&self.clock),
+        }
+    }
+
+    /// Returns the present rows; nothing while a transaction holds them.
+    #[must_use]
+    pub fn rows(&self) -> Option<Rows> {
+        let tables = self.tables.try_lock().ok()?;
+        Some(Rows {
+            cards: tables.cards.values().cloned().collect(),
+            runs: tables.runs.values().cloned().collect(),
+            turns: tables.turns.values().cloned().collect(),
+            asks: tables.asks.values().cloned().collect(),
+            landings: tables.landings.values().cloned().collect(),
+            journal: tables.journal.values().cloned().collect(),
+        })
+    }
 }

@@ -9,7 +9,7 @@ use super::finding::Finding;
 const TESTKIT: &str = "cs-testkit";
 
 /// Every crate of the house, also those still to come, and what of ours it may depend on.
-const EDGES: [(&str, &[&str]); 17] = [
+const EDGES: [(&str, &[&str]); 18] = [
     ("cs-model", &[]),
     ("cs-fence", &["cs-model"]),
     ("cs-journal", &["cs-model", "cs-fence"]),
@@ -66,6 +66,21 @@ const EDGES: [(&str, &[&str]); 17] = [
     (
         TESTKIT,
         &["cs-model", "cs-fence", "cs-journal", "cs-settle", "cs-record"],
+    ),
+    (
+        "cs-sim",
+        &[
+            "cs-model",
+            "cs-fence",
+            "cs-journal",
+            "cs-settle",
+            "cs-record",
+            "cs-supervise",
+            "cs-worktree",
+            "cs-harness",
+            "cs-daemon",
+            "cs-testkit",
+        ],
     ),
     ("xtask", &[]),
 ];

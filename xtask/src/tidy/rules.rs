@@ -25,10 +25,19 @@ const AGENT: &str = "crates/cs-agent-script/";
 const PANEL: &str = "crates/cs-panel/";
 const SHIM: &str = "crates/cs-supervise/src/shim";
 const XTASK: &str = "xtask/";
+/// The program that `cargo xtask sim` starts.
+const SIM: &str = "crates/cs-sim/src/main.rs";
+/// What stands behind the ports that a simulation replaces.
+const NOT_SIMULATED: [&str; 4] = [
+    PANEL,
+    "crates/cs-postgres/",
+    "crates/cs-sqlite/",
+    "crates/cs-supervise/",
+];
 
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     Rule {
-        homes: &[PANEL, SHIM, AGENT, XTASK],
+        homes: &[PANEL, SHIM, AGENT, SIM, XTASK],
         in_tests: InTests::Allowed,
         matches: |tokens| {
             let printed = ["println", "print", "eprintln", "eprint", "dbg"];
@@ -38,7 +47,7 @@ const RULES: [Rule; 7] = [
         cure: "return it to the caller, or use `tracing`",
     },
     Rule {
-        homes: &[PANEL, SHIM, AGENT, XTASK],
+        homes: &[PANEL, SHIM, AGENT, SIM, XTASK],
         in_tests: InTests::Allowed,
         matches: |tokens| {
             is_path(
@@ -98,6 +107,15 @@ const RULES: [Rule; 7] = [
         matches: |tokens| is_macro(tokens, &["todo", "unimplemented"]),
         what: "leaves something to be done",
         cure: "do it, or return an error that says what is not there yet",
+    },
+    Rule {
+        homes: &NOT_SIMULATED,
+        in_tests: InTests::Allowed,
+        matches: |tokens| {
+            is_macro(tokens, &["select"]) && !tokens.get(3).is_some_and(|token| token.is_word("biased"))
+        },
+        what: "lets chance choose in a `select!`",
+        cure: "begin it with `biased;`, with what must not wait first: a simulation goes the same way twice",
     },
     Rule {
         homes: &[],
@@ -261,6 +279,13 @@ mod tests {
             lines("crates/cs-record/src/x.rs", "fn f() { env!(\"X\"); env.args(); }"),
             NONE
         );
+    }
+
+    #[test]
+    fn a_select_is_biased() {
+        check_rule("tokio::select! { () = a => {} }", &[]);
+        let fine = "fn f() { tokio::select! { biased; () = a => {} } }";
+        assert_eq!(lines("crates/cs-record/src/x.rs", fine), NONE);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::start::FailureNote;
 use super::{Carried, Incomplete, Trouble};
 use crate::borders::Border;
 use crate::context::Context;
-use crate::executions::{Ended, Found, Patience, RunningExecution, StopSwitch};
+use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch};
 use crate::outcome::{AttemptOutcome, Telling, process_end};
 
 /// An attempt whose agent had its prompt.
@@ -59,7 +59,7 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
             };
             running.follow(harness.as_ref(), patience, stop).await?
         }
-        LiveState::Closed(closed) => Ended {
+        LiveState::Closed(closed) => ExecutionEnd {
             seen: cx.deps.executions.heard(&name, harness.as_ref()).await?,
             closed,
         },
@@ -88,7 +88,7 @@ fn keep_outcome(
     cx: &Context,
     started: Started,
     harness: &dyn Harness,
-    ended: &Ended,
+    ended: &ExecutionEnd,
 ) -> Result<Settling, Trouble> {
     let outcome = harness.outcome(&process_end(&ended.closed), &ended.seen);
     let outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));

@@ -12,7 +12,7 @@ use cs_supervise::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use super::{Ended, Patience, StopLevel, StopSwitch, is_done};
+use super::{ExecutionEnd, Patience, StopLevel, StopSwitch, is_done};
 
 /// At most this many lines are made durable at once.
 const BATCH_MAX_LINES: usize = 256;
@@ -54,7 +54,7 @@ pub(super) async fn follow(
     harness: &dyn Harness,
     patience: Patience,
     stop: &StopSwitch,
-) -> Result<Ended, LostSight> {
+) -> Result<ExecutionEnd, LostSight> {
     let stopper = running.stopper();
     let mut output = Output::open(dir, harness).await?;
     let mut give_up_at = None;
@@ -71,7 +71,7 @@ pub(super) async fn follow(
         }
     };
     output.drain().await?;
-    Ok(Ended {
+    Ok(ExecutionEnd {
         closed,
         seen: output.seen,
     })

@@ -16,7 +16,7 @@ use cs_supervise::{
 
 use super::follow::{follow, read_to_end};
 use super::{
-    AttemptFile, Ended, Executions, Found, HeldExecution, HoldTrouble, Launch, LostSight, Patience,
+    AttemptFile, ExecutionEnd, Executions, Found, HeldExecution, HoldTrouble, Launch, LostSight, Patience,
     RunningExecution, StopSwitch,
 };
 use crate::state::StateDir;
@@ -151,7 +151,7 @@ impl RunningExecution for UnderShim {
         harness: &dyn Harness,
         patience: Patience,
         stop: &StopSwitch,
-    ) -> Result<Ended, LostSight> {
+    ) -> Result<ExecutionEnd, LostSight> {
         follow(&self.dir, &mut self.running, harness, patience, stop).await
     }
 

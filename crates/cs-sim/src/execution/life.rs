@@ -1,0 +1,256 @@
+//! What an execution is at a moment, and what its agent says and does over time.
+
+use std::time::Duration;
+
+use cs_daemon::AttemptFile;
+use cs_fence::ProcessFact;
+use cs_harness::{Harness, Line, Seen};
+use cs_supervise::{AgentExit, Closed, Proof, StopRequest};
+use tokio::time::Instant;
+
+use super::{closed, never_started};
+use crate::machine::Machine;
+use crate::world::World;
+
+/// An execution of a machine.
+#[derive(Debug)]
+pub(crate) struct Execution {
+    /// Whose it is.
+    pub(crate) attempt: AttemptFile,
+    generation: u64,
+    pub(super) state: State,
+}
+
+/// Where an execution is.
+#[derive(Debug)]
+pub(super) enum State {
+    /// Its directory is there.
+    Made,
+    /// It waits for its GO.
+    Held,
+    /// Its agent got the prompt; whether it still runs is a question of time.
+    Live(Life),
+    /// It is over.
+    Over(Closed),
+}
+
+/// An agent from its prompt on.
+#[derive(Debug)]
+pub(crate) struct Life {
+    born: Instant,
+    pub(super) agent: ProcessFact,
+    pub(super) script: Script,
+    stop: Option<Instant>,
+    rebooted: Option<Instant>,
+    /// How long something of it survives its end.
+    leaves: Duration,
+}
+
+/// What an agent does.
+#[derive(Debug, Clone)]
+pub(crate) struct Script {
+    /// When it says what, from its birth.
+    lines: Vec<(Duration, String)>,
+    /// When it ends by itself, from its birth, and how.
+    end: (Duration, AgentExit),
+    /// How long it lives after it was asked to end; force ends it at once.
+    defies: Duration,
+}
+
+impl Execution {
+    pub(super) const fn new(attempt: AttemptFile, generation: u64) -> Self {
+        Self {
+            attempt,
+            generation,
+            state: State::Made,
+        }
+    }
+
+    /// What waits for a GO ends with its daemon.
+    pub(crate) fn daemon_died(&mut self) {
+        let _ = self.generation;
+        if matches!(self.state, State::Held) {
+            self.state = State::Over(never_started());
+        }
+    }
+
+    /// Nothing runs any more.
+    pub(crate) fn rebooted(&mut self) {
+        match &mut self.state {
+            State::Made | State::Held => self.state = State::Over(never_started()),
+            State::Live(life) => life.rebooted = Some(life.rebooted.unwrap_or_else(Instant::now)),
+            State::Over(_) => {}
+        }
+    }
+
+    /// Says whether its agent, or something that it left, runs now.
+    pub(crate) fn is_live(&self) -> bool {
+        match &self.state {
+            State::Live(life) => life
+                .end(Instant::now())
+                .is_none_or(|closed| closed.proof.is_none()),
+            State::Made | State::Held | State::Over(_) => false,
+        }
+    }
+
+    /// Asks the agent to end.
+    pub(super) fn stop(&mut self, request: StopRequest) {
+        if let State::Live(life) = &mut self.state {
+            let patience = request.interrupt_grace + request.terminate_grace;
+            let ends = Instant::now() + life.script.defies.min(patience);
+            life.stop = Some(life.stop.map_or(ends, |before| before.min(ends)));
+        }
+    }
+
+    /// Returns all that the agent has said until now.
+    pub(super) fn seen(&self, harness: &dyn Harness) -> Seen {
+        let mut seen = Seen::default();
+        if let State::Live(life) = &self.state {
+            for line in life.lines(Instant::now()) {
+                let line = Line {
+                    bytes: line.as_bytes(),
+                    dropped_bytes: 0,
+                };
+                harness.events(&line).iter().for_each(|event| seen.observe(event));
+            }
+        }
+        seen
+    }
+}
+
+impl Life {
+    /// The moment at which the agent ends, as far as is known now.
+    fn ends(&self) -> Instant {
+        let by_itself = self.born + self.script.end.0;
+        let stopped = self.stop.unwrap_or(by_itself);
+        let rebooted = self.rebooted.unwrap_or(by_itself);
+        by_itself.min(stopped).min(rebooted)
+    }
+
+    /// Says how it ended, if it has.
+    pub(super) fn end(&self, now: Instant) -> Option<Closed> {
+        let ends = self.ends();
+        if now < ends {
+            return None;
+        }
+        let proof = if self.rebooted.is_some() {
+            Some(Proof::HostRebooted)
+        } else {
+            (ends + self.leaves <= now).then_some(Proof::SubreaperEmpty)
+        };
+        Some(Closed {
+            proof,
+            ..self.ended_at(ends)
+        })
+    }
+
+    fn ended_at(&self, ends: Instant) -> Closed {
+        let by_itself = self.born + self.script.end.0;
+        if self.rebooted == Some(ends) {
+            closed(AgentExit::Unknown)
+        } else if ends < by_itself {
+            Closed {
+                stopped_by_us: true,
+                ..closed(AgentExit::Signalled(15))
+            }
+        } else {
+            closed(self.script.end.1.clone())
+        }
+    }
+
+    fn lines(&self, now: Instant) -> impl Iterator<Item = &str> {
+        let until = now.min(self.ends());
+        let said = self
+            .script
+            .lines
+            .iter()
+            .take_while(move |(at, _)| self.born + *at <= until);
+        said.map(|(_, line)| line.as_str())
+    }
+
+    /// The next moment at which it says something or ends.
+    pub(super) fn next(&self, now: Instant) -> Instant {
+        let lines = self.script.lines.iter().map(|(at, _)| self.born + *at);
+        lines.filter(|at| *at > now).fold(self.ends(), Instant::min)
+    }
+
+    /// Begins what an agent does, by chance while things go wrong, and well when they do not.
+    pub(super) fn begin(world: &World, machine: &Machine, file: &AttemptFile, prompt: &[u8]) -> Self {
+        let script = Script::choose(world, file, prompt);
+        if script.commits {
+            machine.bases().work_on(file.row.card);
+        }
+        let number = world.dice.number();
+        Self {
+            born: Instant::now(),
+            agent: ProcessFact {
+                pid: u32::try_from(number % 30_000).unwrap_or(0) + 2,
+                start_ticks: number >> 32,
+                boot_id: machine.boot_id(),
+            },
+            script: script.script,
+            stop: None,
+            rebooted: None,
+            leaves: if world.happens(200) {
+                world.dice.span(Duration::ZERO, Duration::from_secs(120))
+            } else {
+                Duration::ZERO
+            },
+        }
+    }
+}
+
+/// A script, and whether the agent commits work.
+struct Chosen {
+    script: Script,
+    commits: bool,
+}
+
+impl Script {
+    fn choose(world: &World, file: &AttemptFile, prompt: &[u8]) -> Chosen {
+        let dice = &world.dice;
+        let (run, epoch) = (file.attempt.run, file.attempt.epoch);
+        let named = format!("{run}.{epoch}");
+        let has_codebase = file.row.codebase.is_some();
+        let commits = has_codebase && dice.chance(9_000);
+        let work = dice.span(
+            Duration::from_millis(50),
+            Duration::from_secs(*dice.pick(&[1, 5, 40]).unwrap_or(&5)),
+        );
+        let message = |kind: &str, name: &str| format!("{{\"type\":\"{kind}\",\"{name}\":\"{named}\"}}\n");
+        let session = (
+            work / 3,
+            format!("{{\"type\":\"session\",\"id\":\"{}\"}}\n", prompt.len()),
+        );
+        let exit = |lines: Vec<(Duration, String)>, end, code| Self {
+            lines: std::iter::once(session.clone()).chain(lines).collect(),
+            end: (end, AgentExit::Exited(code)),
+            defies: dice.span(Duration::ZERO, Duration::from_secs(15)),
+        };
+        let soon = work + Duration::from_millis(20);
+        let answer = || vec![(work, message("final", "text"))];
+        let kind = if world.is_calm() { 0 } else { dice.below(12) };
+        let script = match kind {
+            0..=2 => exit(answer(), soon, 0),
+            3 => exit(vec![(work, message("ask", "question"))], soon, 0),
+            4..=6 if commits => exit(vec![(work, message("offer_landing", "summary"))], soon, 0),
+            4..=6 => exit(answer(), soon, 0),
+            7 => exit(Vec::new(), soon, 1),
+            8 => exit(answer(), soon, 1),
+            // It stays after it has answered.
+            9 => exit(answer(), Duration::from_secs(100_000), 0),
+            // It works for long, and says nothing.
+            10 => exit(
+                Vec::new(),
+                dice.span(Duration::from_secs(60), Duration::from_secs(400)),
+                0,
+            ),
+            // Nobody sees its end.
+            _ => Self {
+                end: (soon, AgentExit::Unknown),
+                ..exit(if dice.chance(5_000) { answer() } else { Vec::new() }, soon, 0)
+            },
+        };
+        Chosen { script, commits }
+    }
+}

@@ -1,0 +1,143 @@
+//! Invariants 3 to 5: what an operation takes, it takes once, and somebody always answers for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cs_journal::Receipt;
+use cs_model::{Epoch, LandingId, LandingState, OperationId, RunId, RunState};
+use cs_record::JournalEntry;
+
+use super::{Event, Invariant, Moment};
+use crate::ledger;
+use crate::machine::Machine;
+
+type Taken = (Vec<(RunId, Epoch)>, Vec<(LandingId, Epoch)>);
+
+fn taken(receipt: &Receipt) -> Taken {
+    let runs = receipt.runs.iter().map(|row| (row.run, row.epoch));
+    let landings = receipt.landings.iter().map(|row| (row.landing, row.epoch));
+    (runs.collect(), landings.collect())
+}
+
+/// Invariant 3.
+#[derive(Debug, Default)]
+pub(super) struct OnceTaken {
+    taken: BTreeMap<OperationId, Taken>,
+    cancelled: BTreeSet<OperationId>,
+}
+
+impl Invariant for OnceTaken {
+    fn name(&self) -> &'static str {
+        "3. an operation takes work once; cancelled it never takes any"
+    }
+
+    fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
+        match moment.event {
+            Event::Claimed { operation, receipt } if !receipt.is_empty() => {
+                let now = taken(receipt);
+                if self.cancelled.contains(operation) {
+                    return Err(format!("{operation} was cancelled and took {now:?}"));
+                }
+                let before = self.taken.entry(*operation).or_insert_with(|| now.clone());
+                if *before != now {
+                    return Err(format!("{operation} took {before:?}, then {now:?}"));
+                }
+            }
+            Event::Cancelled { operation } => {
+                self.cancelled.insert(*operation);
+            }
+            Event::Claimed { .. }
+            | Event::Step
+            | Event::ReadAgain { .. }
+            | Event::Go { .. }
+            | Event::Settled { .. }
+            | Event::TreeTouched { .. }
+            | Event::Crashed
+            | Event::AtRest => {}
+        }
+        Ok(())
+    }
+}
+
+/// Ledgers are read after so many changes, and at each crash.
+const READ_EVERY: u32 = 24;
+
+/// Invariants 4 and 5.
+#[derive(Debug, Default)]
+pub(super) struct NoneLost {
+    since: u32,
+}
+
+impl Invariant for NoneLost {
+    fn name(&self) -> &'static str {
+        "4. and 5. exactly one thing on a machine's disk answers for what the record holds for running there"
+    }
+
+    fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
+        let is_due = match moment.event {
+            Event::Crashed | Event::AtRest => true,
+            Event::Step
+            | Event::Claimed { .. }
+            | Event::Cancelled { .. }
+            | Event::ReadAgain { .. }
+            | Event::Go { .. }
+            | Event::Settled { .. }
+            | Event::TreeTouched { .. } => self.since >= READ_EVERY,
+        };
+        self.since = if is_due { 0 } else { self.since + 1 };
+        if !is_due {
+            return Ok(());
+        }
+        moment.machines.iter().try_for_each(|machine| on(machine, moment))
+    }
+}
+
+fn on(machine: &Machine, moment: &Moment<'_>) -> Result<(), String> {
+    let said = ledger::read(machine)?;
+    let pending: Vec<Taken> = moment
+        .rows
+        .journal
+        .iter()
+        .filter(|row| said.pending.contains(&row.operation))
+        .filter_map(|row| match &row.entry {
+            JournalEntry::Claimed { receipt, .. } => Some(taken(receipt)),
+            JournalEntry::Interrupted(_) | JournalEntry::Cancelled => None,
+        })
+        .collect();
+    let index = machine.index;
+    for (run, epoch) in pending.iter().flat_map(|(runs, _)| runs) {
+        if said.runs.contains(&(*run, *epoch)) {
+            return Err(format!(
+                "machine {index}: run {} {epoch} has two owners",
+                run.short()
+            ));
+        }
+    }
+    if said.import_needed {
+        return Ok(());
+    }
+    let live = |run: &&cs_record::Run| run.machine == machine.id && run.state == RunState::Running;
+    for run in moment.rows.runs.iter().filter(live) {
+        let key = (run.id, run.epoch);
+        if !said.runs.contains(&key) && !pending.iter().any(|(runs, _)| runs.contains(&key)) {
+            return Err(format!(
+                "machine {index}: nothing on its disk answers for run {} {}",
+                run.id.short(),
+                run.epoch
+            ));
+        }
+    }
+    let under_way = |landing: &&cs_record::Landing| {
+        landing.machine == machine.id && landing.state == LandingState::Running
+    };
+    for landing in moment.rows.landings.iter().filter(under_way) {
+        let key = (landing.id, landing.epoch);
+        if !said.landings.contains(&key) && !pending.iter().any(|(_, landings)| landings.contains(&key)) {
+            return Err(format!(
+                "machine {index}: nothing on its disk answers for landing {} {}",
+                landing.id.short(),
+                landing.epoch
+            ));
+        }
+    }
+    Ok(())
+}

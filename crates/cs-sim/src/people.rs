@@ -1,0 +1,262 @@
+//! People: they send messages, answer, accept, stop, try again, close, hand back and pause.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cs_daemon::control::Request;
+use cs_model::{
+    AskState, CardId, CardState, Clock, IdSource, LandingId, Opening, PauseKind, RunState, TurnId,
+};
+use cs_record::{
+    AcceptLanding, AnswerAsk, Ask, Card, HandBack, Machines, PeopleActs, Plan, RecordError, Scope, Send,
+    SendTo,
+};
+use cs_testkit::Rows;
+use tokio::sync::oneshot;
+
+use crate::actor::Actor;
+use crate::invariant::Event;
+use crate::machine::{AGENT, person};
+use crate::world::World;
+
+/// Notes what a person did and what came of it. A refusal is an answer like others.
+fn told<T: std::fmt::Debug>(world: &World, what: &'static str, came: &Result<T, RecordError>) {
+    match came {
+        Ok(_) => {
+            world.count(what);
+            world.note(format_args!("a person: {what}"));
+        }
+        Err(error) => world.note(format_args!("a person: {what}: {error}")),
+    }
+    if let Err(RecordError::Corrupt(what)) = came {
+        world.fail("the record is sound", what.clone());
+    }
+    world.see(&Event::Step);
+}
+
+fn rows(world: &World) -> Rows {
+    world.store.rows().unwrap_or_default()
+}
+
+/// Somebody who works with cards.
+#[derive(Debug, Default)]
+pub(crate) struct Person {
+    paused: Option<Scope>,
+}
+
+#[async_trait]
+impl Actor for Person {
+    async fn act(&mut self, world: &Arc<World>) {
+        let rows = rows(world);
+        if rows.cards.len() < world.profile.cards && world.dice.chance(4_000) {
+            return begin(world).await;
+        }
+        let Some(card) = world.dice.pick(&rows.cards) else {
+            return begin(world).await;
+        };
+        if let Some(scope) = self.paused.take() {
+            return unpause(world, scope).await;
+        }
+        if !world.dice.chance(world.profile.unrest) {
+            return match card.state {
+                CardState::Failed | CardState::Stopped if world.dice.chance(5_000) => {
+                    retry(world, card.id).await
+                }
+                CardState::Open
+                | CardState::Failed
+                | CardState::Stopped
+                | CardState::Landed
+                | CardState::Closed
+                    if world.dice.chance(4_000) =>
+                {
+                    send(world, SendTo::Card(card.id)).await;
+                }
+                CardState::Open
+                | CardState::Failed
+                | CardState::Stopped
+                | CardState::Landed
+                | CardState::Closed => {}
+            };
+        }
+        match world.dice.below(12) {
+            0..=3 => stop(world, card.id).await,
+            4 => retry(world, card.id).await,
+            5..=7 => hand_back(world, card).await,
+            8 if world.dice.chance(2_500) => close(world, card.id).await,
+            8..=10 => self.pause(world).await,
+            _ => stop_now(world, card.id),
+        }
+    }
+
+    async fn settle(&mut self, world: &Arc<World>) {
+        if let Some(scope) = self.paused.take() {
+            unpause(world, scope).await;
+        }
+        let rows = rows(world);
+        for card in &rows.cards {
+            // What failed or was stopped is tried again until all of it is answered.
+            let waits =
+                |turn: &&cs_record::Turn| turn.card == card.id && turn.state == cs_model::TurnState::Pending;
+            let is_over = matches!(card.state, CardState::Failed | CardState::Stopped);
+            if is_over && rows.turns.iter().any(|turn| waits(&turn)) {
+                retry(world, card.id).await;
+            }
+        }
+    }
+}
+
+impl Person {
+    async fn pause(&mut self, world: &World) {
+        let scope = match world.dice.pick(&world.machines) {
+            Some(machine) if world.dice.chance(5_000) => Scope::Machine(machine.id),
+            Some(_) | None => Scope::Everything,
+        };
+        let kind = if world.dice.chance(5_000) {
+            PauseKind::Pause
+        } else {
+            PauseKind::Drain
+        };
+        let came = world.record.pause(scope, kind, None, &person()).await;
+        told(world, "pauses", &came);
+        self.paused = Some(scope);
+    }
+}
+
+async fn unpause(world: &World, scope: Scope) {
+    let came = world.record.unpause(scope).await;
+    told(world, "unpauses", &came);
+}
+
+async fn begin(world: &World) {
+    let card = CardId::from_uuid(world.ids.uuid_v7());
+    let codebase = world.dice.pick(&world.codebases).copied();
+    let codebase = codebase.filter(|_| world.dice.chance(6_000));
+    let to = SendTo::NewCard {
+        card,
+        title: "Work".to_owned(),
+        codebase,
+        base: codebase.map(|_| "main".to_owned()),
+        agent: AGENT.parse().expect("a name of an agent"),
+        opening: Opening::Owner,
+    };
+    send(world, to).await;
+}
+
+/// Sends a message; a person whose command lost its answer repeats it.
+async fn send(world: &World, to: SendTo) {
+    let send = Send {
+        turn: TurnId::from_uuid(world.ids.uuid_v7()),
+        to,
+        person: person(),
+        body: "Do it".to_owned(),
+        plan: Plan::default(),
+    };
+    let came = world.record.send(&send).await;
+    told(world, "messages", &came);
+    if world.happens(world.profile.unanswered) {
+        let again = world.record.send(&send).await;
+        told(world, "messages repeated", &again);
+    }
+}
+
+async fn stop(world: &World, card: CardId) {
+    let came = world.record.stop_card(card, &person()).await;
+    told(world, "stops", &came);
+    if world.dice.chance(6_000) {
+        stop_now(world, card);
+    }
+}
+
+/// Asks the daemons to close what runs of a card, as the command does after it has stopped the card.
+fn stop_now(world: &World, card: CardId) {
+    for machine in &world.machines {
+        let (reply, _nobody_waits) = oneshot::channel();
+        machine.request(Request::Stop { card, reply });
+    }
+    world.note(format_args!(
+        "a person waits for the end of card {}",
+        card.short()
+    ));
+}
+
+async fn retry(world: &World, card: CardId) {
+    let came = world.record.retry_card(card, &person()).await;
+    told(world, "retries", &came);
+}
+
+async fn close(world: &World, card: CardId) {
+    let came = world.record.close_card(card, &person()).await;
+    told(world, "cards closed", &came);
+}
+
+async fn hand_back(world: &World, card: &Card) {
+    let hand_back = HandBack {
+        card: card.id,
+        agent: None,
+        to_any_machine: card.codebase.is_none(),
+        person: person(),
+    };
+    let came = world.record.hand_back(&hand_back).await;
+    told(world, "cards handed back", &came);
+}
+
+/// Somebody who answers what agents ask and accepts what they offer.
+#[derive(Debug, Default)]
+pub(crate) struct Asker;
+
+#[async_trait]
+impl Actor for Asker {
+    async fn act(&mut self, world: &Arc<World>) {
+        let rows = rows(world);
+        let open: Vec<&Ask> = rows
+            .asks
+            .iter()
+            .filter(|ask| ask.state == AskState::Open)
+            .collect();
+        match world.dice.pick(&open) {
+            Some(ask) if ask.offer.is_some() && world.dice.chance(8_000) => accept(world, ask).await,
+            Some(ask) => answer(world, ask).await,
+            None => {}
+        }
+    }
+
+    async fn settle(&mut self, world: &Arc<World>) {
+        let rows = rows(world);
+        for ask in rows.asks.iter().filter(|ask| ask.state == AskState::Open) {
+            answer(world, ask).await;
+        }
+        // What could not be ended before is gone by now: a person says so by asking for its end once more.
+        let now = world.clock.now();
+        let is_old = |run: &&cs_record::Run| {
+            now.since(run.resumed_at.unwrap_or(run.started_at)) > Duration::from_secs(120)
+        };
+        let may_be_left = |run: &&cs_record::Run| run.process.is_some() || run.state == RunState::Running;
+        for run in rows.runs.iter().filter(may_be_left).filter(is_old) {
+            let mut machines = world.machines.iter().filter(|machine| machine.id == run.machine);
+            if machines.all(|machine| !machine.cards_at_work().contains(&run.card)) {
+                stop_now(world, run.card);
+            }
+        }
+    }
+}
+
+async fn answer(world: &World, ask: &Ask) {
+    let answer = AnswerAsk {
+        ask: ask.id,
+        body: "Yes".to_owned(),
+        person: person(),
+    };
+    let came = world.record.answer_ask(&answer).await;
+    told(world, "questions answered", &came);
+}
+
+async fn accept(world: &World, ask: &Ask) {
+    let accept = AcceptLanding {
+        landing: LandingId::from_uuid(world.ids.uuid_v7()),
+        card: ask.card,
+        person: person(),
+    };
+    let came = world.record.accept_landing(&accept).await;
+    told(world, "landings accepted", &came);
+}
