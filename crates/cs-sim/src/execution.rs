@@ -123,6 +123,9 @@ impl Executions for FakeExecutions {
         if self.0.fails("heard") {
             return Err(LostSight::Survey(lost_sight()));
         }
+        if self.0.world.is_mutant(Mutant::SpoolForgets) {
+            return Ok(Seen::default());
+        }
         let processes = self.0.machine.processes();
         Ok(processes
             .get(name)

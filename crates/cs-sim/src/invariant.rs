@@ -4,6 +4,8 @@ mod asks;
 mod attempts;
 mod claims;
 mod landings;
+mod limits;
+mod outcomes;
 mod rest;
 mod starts;
 mod turns;
@@ -42,7 +44,10 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::<turns::NoTurnLost>::default(),
         Box::<turns::AnsweredOnce>::default(),
         Box::<asks::FirstAnswerWins>::default(),
+        Box::<outcomes::NoOutcomeLost>::default(),
         Box::<landings::MovedOnce>::default(),
+        Box::<limits::WhatWaitsWaits>::default(),
+        Box::<limits::SlotsHold>::default(),
         Box::<rest::EverythingIsOver>::default(),
     ]
 }
@@ -87,6 +92,12 @@ pub(crate) enum Event {
         card: CardId,
         why: &'static str,
     },
+    /// A person says when a card may start; without another card: now.
+    Planned { card: CardId, after: Option<CardId> },
+    /// A person ends what runs of a card.
+    Stopped { card: CardId },
+    /// The ledger of a machine is gone.
+    LedgerLost { machine: usize },
     /// A daemon died.
     Crashed,
     /// The faults stopped long ago, and everything should be over.

@@ -99,7 +99,9 @@ impl Actor for Person {
             let waits =
                 |turn: &&cs_record::Turn| turn.card == card.id && turn.state == cs_model::TurnState::Pending;
             let is_over = matches!(card.state, CardState::Failed | CardState::Stopped);
-            if is_over && rows.turns.iter().any(|turn| waits(&turn)) {
+            // What waits for a card that nobody will land is wanted now.
+            let is_kept = card.state == CardState::Open && card.owner.is_none() && world.dice.chance(1_000);
+            if (is_over || is_kept) && rows.turns.iter().any(|turn| waits(&turn)) {
                 retry(world, card.id).await;
             }
         }
@@ -140,17 +142,32 @@ async fn begin(world: &World) {
         agent: AGENT.parse().expect("a name of an agent"),
         opening: Opening::Owner,
     };
-    send(world, to).await;
+    let rows = rows(world);
+    let earlier = world.dice.pick(&rows.cards).map(|earlier| earlier.id);
+    let earlier = earlier.filter(|_| world.dice.chance(2_500));
+    if let Some(after) = earlier {
+        let after = Some(after);
+        world.see(&Event::Planned { card, after });
+    }
+    let plan = Plan {
+        after: earlier.into_iter().collect(),
+        ..Plan::default()
+    };
+    send_with(world, to, plan).await;
+}
+
+async fn send(world: &World, to: SendTo) {
+    send_with(world, to, Plan::default()).await;
 }
 
 /// Sends a message; a person whose command lost its answer repeats it.
-async fn send(world: &World, to: SendTo) {
+async fn send_with(world: &World, to: SendTo, plan: Plan) {
     let send = Send {
         turn: TurnId::from_uuid(world.ids.uuid_v7()),
         to,
         person: person(),
         body: "Do it".to_owned(),
-        plan: Plan::default(),
+        plan,
     };
     let came = world.record.send(&send).await;
     told(world, "messages", &came);
@@ -161,6 +178,7 @@ async fn send(world: &World, to: SendTo) {
 }
 
 async fn stop(world: &World, card: CardId) {
+    world.see(&Event::Stopped { card });
     let came = world.record.stop_card(card, &person()).await;
     told(world, "stops", &came);
     if world.dice.chance(6_000) {
@@ -170,6 +188,7 @@ async fn stop(world: &World, card: CardId) {
 
 /// Asks the daemons to close what runs of a card, as the command does after it has stopped the card.
 fn stop_now(world: &World, card: CardId) {
+    world.see(&Event::Stopped { card });
     for machine in &world.machines {
         let (reply, _nobody_waits) = oneshot::channel();
         machine.request(Request::Stop { card, reply });
@@ -181,6 +200,7 @@ fn stop_now(world: &World, card: CardId) {
 }
 
 async fn retry(world: &World, card: CardId) {
+    world.see(&Event::Planned { card, after: None });
     let came = world.record.retry_card(card, &person()).await;
     told(world, "retries", &came);
 }

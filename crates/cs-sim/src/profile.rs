@@ -19,6 +19,8 @@ pub enum Mutant {
     MoveForgets,
     /// The record takes work of an operation as often as it is asked.
     ClaimsTwice,
+    /// What an agent said is gone when it is read after its end.
+    SpoolForgets,
 }
 
 impl Mutant {
@@ -30,6 +32,7 @@ impl Mutant {
         Self::AdoptionForgets,
         Self::MoveForgets,
         Self::ClaimsTwice,
+        Self::SpoolForgets,
     ];
 }
 

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use tokio::time::sleep;
 
 use crate::actor::Actor;
+use crate::invariant::Event;
 use crate::machine::Machine;
 use crate::world::World;
 
@@ -51,7 +52,7 @@ impl Actor for Weather {
             }
             8 if world.dice.chance(3_000) => {
                 world.fault("ledger lost", format_args!("machine {index}"));
-                lose_ledger(machine);
+                lose_ledger(world, machine);
             }
             9 => {
                 let is_away = !machine.is_away();
@@ -80,7 +81,9 @@ impl Actor for Weather {
 }
 
 /// The daemon dies, and its ledger is gone when the next one comes.
-fn lose_ledger(machine: &Machine) {
+fn lose_ledger(world: &World, machine: &Machine) {
+    let index = machine.index;
+    world.see(&Event::LedgerLost { machine: index });
     machine.crash();
     machine.set_away(true);
     let ledger = machine.state.ledger();

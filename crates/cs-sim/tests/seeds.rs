@@ -12,6 +12,7 @@ fn hold(seeds: std::ops::Range<u64>) {
     }
 }
 
+/// Invariant 6. Invariant 9. Invariant 10. Invariant 16. Invariant 17.
 #[test]
 fn every_invariant_holds_from_seed_0_on() {
     hold(0..125);
@@ -45,11 +46,13 @@ fn notices(mutant: Mutant, invariants: &[&str]) {
     assert!(is_named, "{found:?}");
 }
 
+/// Invariant 1.
 #[test]
 fn a_record_without_a_fence_is_noticed() {
     notices(Mutant::NoFence, &["1."]);
 }
 
+/// Invariant 3.
 #[test]
 fn a_record_that_forgets_what_it_cancelled_is_noticed() {
     notices(Mutant::NoTombstone, &["3.", "4."]);
@@ -60,17 +63,26 @@ fn a_record_that_takes_twice_is_noticed() {
     notices(Mutant::ClaimsTwice, &["3.", "4."]);
 }
 
+/// Invariant 4. Invariant 5.
 #[test]
 fn a_ledger_that_is_not_durable_is_noticed() {
     notices(Mutant::LedgerForgets, &["1.", "4.", "when"]);
 }
 
+/// Invariant 7.
 #[test]
 fn a_daemon_that_does_not_adopt_is_noticed() {
     notices(Mutant::AdoptionForgets, &["1.", "7."]);
 }
 
+/// Invariant 13.
 #[test]
 fn a_landing_that_forgets_its_move_is_noticed() {
     notices(Mutant::MoveForgets, &["13."]);
+}
+
+/// Invariant 8.
+#[test]
+fn a_spool_that_is_not_read_to_its_end_is_noticed() {
+    notices(Mutant::SpoolForgets, &["8."]);
 }

@@ -93,6 +93,23 @@ impl Execution {
         }
     }
 
+    /// Returns the answer of an agent that gave one and ended by itself, in order.
+    pub(crate) fn answered_well(&self) -> Option<String> {
+        let State::Live(life) = &self.state else {
+            return None;
+        };
+        let by_itself = life.born + life.script.end.0;
+        let is_well = life.script.end.1 == AgentExit::Exited(0) && life.ends() == by_itself;
+        let answers = life
+            .script
+            .lines
+            .iter()
+            .any(|(_, line)| line.contains("\"final\""));
+        let was_cut = life.rebooted.is_some_and(|at| at <= by_itself) || life.stop.is_some();
+        (is_well && answers && !was_cut && by_itself <= Instant::now())
+            .then(|| format!("{}.{}", self.attempt.attempt.run, self.attempt.attempt.epoch))
+    }
+
     /// Asks the agent to end.
     pub(super) fn stop(&mut self, request: StopRequest) {
         if let State::Live(life) = &mut self.state {

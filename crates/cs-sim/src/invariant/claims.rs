@@ -50,6 +50,9 @@ impl Invariant for OnceTaken {
             | Event::ReadAgain { .. }
             | Event::Go { .. }
             | Event::Settled { .. }
+            | Event::Planned { .. }
+            | Event::Stopped { .. }
+            | Event::LedgerLost { .. }
             | Event::TreeTouched { .. }
             | Event::Crashed
             | Event::AtRest => {}
@@ -81,6 +84,9 @@ impl Invariant for NoneLost {
             | Event::ReadAgain { .. }
             | Event::Go { .. }
             | Event::Settled { .. }
+            | Event::Planned { .. }
+            | Event::Stopped { .. }
+            | Event::LedgerLost { .. }
             | Event::TreeTouched { .. } => self.since >= READ_EVERY,
         };
         self.since = if is_due { 0 } else { self.since + 1 };

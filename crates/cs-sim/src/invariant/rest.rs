@@ -23,6 +23,9 @@ impl Invariant for EverythingIsOver {
             | Event::ReadAgain { .. }
             | Event::Go { .. }
             | Event::Settled { .. }
+            | Event::Planned { .. }
+            | Event::Stopped { .. }
+            | Event::LedgerLost { .. }
             | Event::TreeTouched { .. }
             | Event::Crashed => Ok(()),
         }

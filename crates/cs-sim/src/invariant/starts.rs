@@ -40,6 +40,9 @@ impl Invariant for NothingUnseen {
             | Event::Claimed { .. }
             | Event::Cancelled { .. }
             | Event::Settled { .. }
+            | Event::Planned { .. }
+            | Event::Stopped { .. }
+            | Event::LedgerLost { .. }
             | Event::TreeTouched { .. }
             | Event::Crashed
             | Event::AtRest => {}
