@@ -2,7 +2,9 @@
 //!
 //! The benches measure and print lines of JSON; here they are started, and their figures judged and printed.
 
+mod directory;
 mod figures;
+mod journal;
 mod judge;
 mod line;
 mod machine;
@@ -26,6 +28,8 @@ pub(crate) enum Area {
         #[arg(long, conflicts_with = "short")]
         takes: bool,
     },
+    /// The ledger against raw writes of the same bytes, its rebuild, and a reconcile after a crash.
+    Journal,
 }
 
 /// Measures an area; without one it lists them.
@@ -34,9 +38,10 @@ pub(crate) fn run(area: Option<&Area>) -> Result<()> {
         Some(Area::Record { short: true, .. }) => record::run(record::Size::Short),
         Some(Area::Record { takes: true, .. }) => record::run(record::Size::Takes),
         Some(Area::Record { .. }) => record::run(record::Size::Full),
+        Some(Area::Journal) => journal::run(),
         None => {
             say(
-                "give an area to measure:\n\n  cargo xtask bench record    the record on Postgres and SQLite, wake-ups, idle daemons",
+                "give an area to measure:\n\n  cargo xtask bench record    the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal   the ledger against raw writes, its rebuild, a reconcile",
             );
             Ok(())
         }

@@ -1,11 +1,10 @@
 //! The benches of the record, one after the other on the same disk.
 
-use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
+use super::directory::Directory;
 use super::line::Line;
 use super::{judge, machine, report};
 use crate::db;
@@ -52,10 +51,10 @@ pub(super) fn run(size: Size) -> Result<()> {
         cargo_bench(package, bench, &["--no-run"]).run()?;
     }
     let directory = Directory::new()?;
-    let machine = machine::facts(&directory.0)?;
+    let machine = machine::facts(directory.path())?;
     let mut lines = Vec::new();
     db::with_server_for_bench(|url| {
-        let files = directory.0.to_string_lossy().into_owned();
+        let files = directory.path().to_string_lossy().into_owned();
         for &(package, bench) in benches(size) {
             let places: &[&str] = match package {
                 "cs-postgres" => &[url],
@@ -87,27 +86,4 @@ pub(super) fn run(size: Size) -> Result<()> {
 fn cargo_bench(package: &str, bench: &str, args: &[&str]) -> Tool {
     let bench = ["bench", "--quiet", "--locked", "-p", package, "--bench", bench];
     Tool::cargo(&[&bench, args].concat())
-}
-
-/// A directory on the disk for temporary files, which goes with this.
-struct Directory(std::path::PathBuf);
-
-impl Directory {
-    fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("cs-panel-bench-{}", std::process::id()));
-        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        remove(&self.0);
-    }
-}
-
-fn remove(path: &Path) {
-    if let Err(error) = fs::remove_dir_all(path) {
-        say(&format!("{} could not be removed: {error}", path.display()));
-    }
 }

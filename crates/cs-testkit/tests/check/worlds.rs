@@ -105,6 +105,20 @@ const FULL: &[World] = &[
         wanted: ALL,
     },
     World {
+        name: "two crashes of each machine, and a stop",
+        bounds: Bounds {
+            attempts: 3,
+            claims: 3,
+            crashes: 2,
+            left: Left {
+                faults: 1,
+                stops: 1,
+                ..NOTHING
+            },
+        },
+        wanted: ALL,
+    },
+    World {
         name: "a card that is given to the other machine",
         bounds: Bounds {
             attempts: 2,
