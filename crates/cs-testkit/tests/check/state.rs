@@ -9,6 +9,7 @@ use cs_journal::pure::Stage;
 use cs_model::{Ending, Epoch, OperationId, RunState, TurnId, TurnState};
 use cs_record::JournalEntry;
 
+use crate::act::take_of;
 use crate::machine::{Exec, Machine, Outcome, Take, parts};
 use crate::record::{Rows, machine};
 
@@ -242,14 +243,12 @@ impl Text {
 
     fn machine(&mut self, machine: &Machine) {
         self.bytes.extend([0xf1, machine.begun, machine.crashes]);
-        let mut claims: Vec<u8> = machine
-            .ledger
-            .claims()
-            .keys()
-            .map(|id| self.operation(*id))
+        let claims = machine.ledger.claims().iter();
+        let mut claims: Vec<[u8; 2]> = claims
+            .map(|(id, request)| [self.operation(*id), take_of(&request.task) as u8])
             .collect();
         claims.sort_unstable();
-        self.bytes.extend(claims);
+        self.bytes.extend(claims.into_iter().flatten());
         for ((_, at), entry) in machine.ledger.runs() {
             self.bytes.extend([0xf2, epoch(*at)]);
             let (stage, dir) = match &entry.stage {
