@@ -30,6 +30,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         usable_from: 1,
         sql: include_str!("../migrations/0002_functions.sql"),
     },
+    Migration {
+        version: 3,
+        usable_from: 1,
+        sql: include_str!("../migrations/0003_invariants.sql"),
+    },
 ];
 
 /// Returns the newest version that a list of steps knows.

@@ -48,8 +48,8 @@ pub enum Select {
         /// The run that goes on, or that sends another one.
         run: RunId,
     },
-    /// Cards with an accepted landing that this machine is to carry out: the first accepted of each codebase that has none
-    /// running, in the order of acceptance; it never waits for a lock.
+    /// Cards with an accepted landing that this machine is to carry out: the first accepted of each base of a codebase that
+    /// has none running, in the order of acceptance; it never waits for a lock.
     Landings {
         /// The machine that takes.
         machine: MachineId,

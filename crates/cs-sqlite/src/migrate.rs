@@ -18,10 +18,16 @@ pub(crate) struct Migration {
     pub(crate) sql: &'static str,
 }
 
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    sql: include_str!("../migrations/0001_record.sql"),
-}];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        sql: include_str!("../migrations/0001_record.sql"),
+    },
+    Migration {
+        version: 2,
+        sql: include_str!("../migrations/0002_invariants.sql"),
+    },
+];
 
 /// What a file is.
 enum Found {

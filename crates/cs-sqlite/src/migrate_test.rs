@@ -7,6 +7,8 @@ use std::sync::Arc;
 use cs_model::PauseKind;
 use cs_model::{Clock, Time};
 use cs_record::{RowStore, Scope};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, Executor};
 
 use crate::OpenError;
 use crate::migrate::{MIGRATIONS, Migration, copy_path};
@@ -21,15 +23,18 @@ impl Clock for Standing {
     }
 }
 
-fn with_second(sql: &'static str) -> Vec<Migration> {
-    let first = Migration {
-        version: 1,
-        sql: MIGRATIONS[0].sql,
-    };
-    vec![first, Migration { version: 2, sql }]
+/// The steps of this binary, and one more.
+fn with_another(sql: &'static str) -> Vec<Migration> {
+    let ours = MIGRATIONS.iter().map(|step| Migration { ..*step });
+    let version = newest() + 1;
+    ours.chain([Migration { version, sql }]).collect()
 }
 
-/// Makes a record of version 1 with a pause on it.
+fn newest() -> u32 {
+    MIGRATIONS.last().expect("there is one").version
+}
+
+/// Makes a record of this binary's version with a pause on it.
 async fn old_record(path: &Path) {
     let store = open_with(path, Arc::new(Standing), MIGRATIONS)
         .await
@@ -58,9 +63,9 @@ async fn an_older_file_is_copied_and_migrated() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("record.db");
     old_record(&path).await;
-    let newer = with_second("alter table pauses add column until integer");
+    let newer = with_another("alter table pauses add column until integer");
     check_paused(&path, &newer).await;
-    let copy = copy_path(&path, 1);
+    let copy = copy_path(&path, newest());
     assert_eq!(
         std::fs::metadata(&copy)
             .expect("it is there")
@@ -76,11 +81,7 @@ async fn an_older_file_is_copied_and_migrated() {
     assert!(
         matches!(
             older,
-            OpenError::TooNew {
-                found: 2,
-                known: 1,
-                ..
-            }
+            OpenError::TooNew { found, known, .. } if (found, known) == (newest() + 1, newest())
         ),
         "{older:?}"
     );
@@ -91,10 +92,60 @@ async fn a_migration_that_fails_leaves_the_file_as_it_was() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join("record.db");
     old_record(&path).await;
-    let broken = with_second("alter table pauses add column until integer; alter table nothing add column x");
+    let broken =
+        with_another("alter table pauses add column until integer; alter table nothing add column x");
     let failed = open_with(&path, Arc::new(Standing), &broken)
         .await
         .expect_err("it cannot be migrated");
-    assert!(matches!(failed, OpenError::Migration { to: 2, .. }), "{failed:?}");
+    assert!(
+        matches!(failed, OpenError::Migration { to, .. } if to == newest() + 1),
+        "{failed:?}"
+    );
     check_paused(&path, MIGRATIONS).await;
+}
+
+/// Landings of a record of the first version get the base of their card.
+#[tokio::test]
+async fn landings_of_the_first_version_get_their_base() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("record.db");
+    open_with(&path, Arc::new(Standing), &MIGRATIONS[..1])
+        .await
+        .expect("it opens")
+        .close()
+        .await;
+    let mut raw = SqliteConnectOptions::new()
+        .filename(&path)
+        .connect()
+        .await
+        .expect("it opens");
+    raw.execute(
+        "insert into codebases values ('engine', 'engine', 1);
+         insert into cards values ('one', 'one', 'open', null, 'Ada', 'engine', 'next', 'mine', null, null, 'owner', 0, null, 0, 0,
+            1, 'nothing', 1, 0, 0, 0, 0, 1, 1, 1);
+         insert into landings (id, card_id, codebase_id, state, epoch, machine_id, accepted_by, accepted_at)
+         values ('landing', 'one', 'engine', 'accepted', 1, 'here', 'Ada', 1);",
+    )
+    .await
+    .expect("it writes");
+    raw.close().await.expect("it closes");
+    check_opens(&path).await;
+    let mut raw = SqliteConnectOptions::new()
+        .filename(&path)
+        .connect()
+        .await
+        .expect("it opens");
+    let base: String = sqlx::query_scalar("select base from landings")
+        .fetch_one(&mut raw)
+        .await
+        .expect("it has one");
+    assert_eq!(base, "next");
+}
+
+async fn check_opens(path: &Path) {
+    open_with(path, Arc::new(Standing), MIGRATIONS)
+        .await
+        .expect("it is migrated")
+        .close()
+        .await;
 }

@@ -9,6 +9,7 @@ pub mod children;
 pub mod claims;
 pub mod fences;
 pub mod housekeeping;
+pub mod kept;
 pub mod landings;
 pub mod launchers;
 pub mod limits;
@@ -62,7 +63,8 @@ macro_rules! record_conformance {
             landings: a_conflict_goes_back_to_the_agent,
             landings: a_refused_landing_leaves_the_offer_open,
             landings: a_stale_landing_changes_nothing,
-            landings: landings_of_a_codebase_go_one_at_a_time_in_order,
+            landings: landings_of_a_base_go_one_at_a_time_in_order,
+            landings: landings_of_two_bases_go_at_once,
             landings: a_stop_refuses_an_accepted_landing,
             landings: a_turn_that_comes_during_a_landing_is_not_lost,
             landings: a_pause_keeps_landings_back_and_a_drain_does_not,
@@ -165,16 +167,22 @@ macro_rules! record_conformance {
 macro_rules! store_conformance {
     ($store:expr) => {
         $crate::store_conformance! { @ $store;
-            a_write_decided_on_other_rows_is_refused,
-            a_broken_invariant_is_refused,
-            an_operation_needs_its_journal_entry,
+            stores: a_write_decided_on_other_rows_is_refused,
+            stores: a_broken_invariant_is_refused,
+            stores: an_operation_needs_its_journal_entry,
+            kept: a_run_is_at_work_again_only_under_a_new_epoch,
+            kept: a_settled_turn_stays_settled,
+            kept: a_given_answer_stays,
+            kept: a_child_that_was_read_back_stays_so,
+            kept: one_landing_runs_on_a_base,
+            kept: a_landing_ends_once,
         }
     };
-    (@ $store:expr; $($law:ident),* $(,)?) => { $(
+    (@ $store:expr; $($group:ident: $law:ident),* $(,)?) => { $(
         #[tokio::test]
         async fn $law() {
             let (store, clock, _guard) = $store;
-            $crate::laws::stores::$law(&store, &clock).await;
+            $crate::laws::$group::$law(&store, &clock).await;
         }
     )* };
 }

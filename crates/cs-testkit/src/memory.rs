@@ -1,6 +1,7 @@
 //! The record in memory, as strict as a database: the same constraints, the same counted writes, one transaction at a time.
 
 mod constraints;
+mod kept;
 mod reads;
 mod retention;
 mod select;

@@ -24,13 +24,13 @@ async fn check_all_refused(raw: &mut PgConnection, writes: &[(&str, &str)]) {
     }
 }
 
-async fn allow(raw: &mut PgConnection, what: &str, sql: &str) {
+pub(crate) async fn allow(raw: &mut PgConnection, what: &str, sql: &str) {
     let done = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(raw).await;
     done.expect(what);
 }
 
 /// A record with a card whose owner runs and has sent a worker, and a card that nobody has begun.
-async fn two_cards(schema: &Arc<Schema>) -> (World, CardId, CardId) {
+pub(crate) async fn two_cards(schema: &Arc<Schema>) -> (World, CardId, CardId) {
     let world = schema.world().await;
     let first = new_card(&world).await;
     let parent = take(&world, 1).await.remove(0);
@@ -272,7 +272,7 @@ async fn a_raw_write_to_limits_that_breaks_an_invariant_is_refused() {
     check_all_refused(raw, &writes).await;
 }
 
-const NEW_LANDING: &str = "insert into landings (id, card_id, codebase_id, state, epoch, token, machine_id, accepted_by, accepted_at)
+pub(crate) const NEW_LANDING: &str = "insert into landings (id, card_id, codebase_id, state, epoch, token, machine_id, accepted_by, accepted_at)
     select gen_random_uuid(), c.id, c.codebase_id, 'running', 1, repeat('a', 64), gen_random_uuid(), 'Ada', 1 from cards c";
 
 #[tokio::test]
@@ -284,7 +284,7 @@ async fn a_raw_write_to_landings_that_breaks_an_invariant_is_refused() {
     allow(raw, "one landing may run", &one).await;
     check_refused(raw, "two landings of a card", &one).await;
     let other = format!("{NEW_LANDING} where c.id = '{second}'");
-    check_refused(raw, "two landings of a codebase", &other).await;
+    check_refused(raw, "two landings on a base of a codebase", &other).await;
     let writes = [
         ("a landing's epoch that shrinks", "update landings set epoch = 0"),
         (

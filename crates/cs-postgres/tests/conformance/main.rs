@@ -6,6 +6,7 @@ mod acts;
 mod breaks;
 mod compare;
 mod constraints;
+mod kept;
 mod limits;
 mod listening;
 mod own_server;

@@ -10,7 +10,7 @@ use crate::{Aggregate, Writes};
 /// Gives the accepted landing of a card its next epoch, on the machine that has the card's tree; nothing otherwise. While
 /// an agent of the card is not proven gone its work may still change, and the landing waits.
 ///
-/// That no other landing of the codebase is running is for the selection to see; a constraint holds it.
+/// That no other landing on the same base of the codebase is running is for the selection to see; a constraint holds it.
 #[must_use]
 pub fn take_landing(aggregate: &Aggregate, taker: &Taker<'_>, now: Time) -> Option<(Writes, ClaimedLanding)> {
     let found = aggregate.live_landing()?;

@@ -38,17 +38,19 @@ offered as not materialized (
       and not exists (
             select 1 from card_dependencies d join cards e on e.id = d.after_id where d.card_id = c.id and e.done = 0)
 ),
--- The first accepted landing of each codebase that has none running, once every agent of its card is proven gone.
+-- The first accepted landing of each base of a codebase that has none running, once every agent of its card is proven gone.
 landable as not materialized (
     select l.*
     from landings l
     where l.state = 'accepted' and l.machine_id = ?1
       and (select pause is null or pause = 'drain' from here)
       and not exists (select 1 from pauses p where p.scope = 'codebase:' || l.codebase_id and p.kind = 'pause')
-      and not exists (select 1 from landings r where r.codebase_id = l.codebase_id and r.state = 'running')
+      and not exists (
+            select 1 from landings r
+            where r.codebase_id = l.codebase_id and r.base is l.base and r.state = 'running')
       and not exists (
             select 1 from landings e
-            where e.codebase_id = l.codebase_id and e.state = 'accepted' and e.machine_id = ?1
+            where e.codebase_id = l.codebase_id and e.base is l.base and e.state = 'accepted' and e.machine_id = ?1
               and (e.accepted_at, e.id) < (l.accepted_at, l.id))
       and not exists (select 1 from runs o where o.card_id = l.card_id and o.pid is not null)
 )

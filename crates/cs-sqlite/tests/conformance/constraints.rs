@@ -56,15 +56,22 @@ async fn check_refused(writes: &[(&str, &str)]) {
     let home = Home::new();
     let mut raw = record(&home).await;
     for (sql, constraint) in writes {
-        let done = sqlx::raw_sql(AssertSqlSafe((*sql).to_owned()))
-            .execute(&mut raw)
-            .await;
-        let error = match done {
-            Ok(done) => panic!("accepted: {sql} ({done:?})"),
-            Err(error) => error.to_string(),
-        };
-        assert!(error.contains(constraint), "{sql}: {error}");
+        check_raw(&mut raw, sql, constraint).await;
     }
+}
+
+async fn check_raw(raw: &mut SqliteConnection, sql: &str, constraint: &str) {
+    let done = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(raw).await;
+    let error = match done {
+        Ok(done) => panic!("accepted: {sql} ({done:?})"),
+        Err(error) => error.to_string(),
+    };
+    assert!(error.contains(constraint), "{sql}: {error}");
+}
+
+async fn allow(raw: &mut SqliteConnection, sql: &str) {
+    let done = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(raw).await;
+    done.expect("a write that keeps the rules is accepted");
 }
 
 const FOREIGN: &str = "FOREIGN KEY constraint failed";
@@ -129,7 +136,7 @@ async fn a_run_keeps_its_bounds() {
         ("update runs set starts = -1", "starts >= 0"),
         ("update runs set fresh = 2", "fresh in"),
         ("update runs set settled = 3", "settled between"),
-        ("update runs set settled = -1", "settled between"),
+        ("update runs set settled = -1", "what a run has settled"),
         ("update runs set given = 0 where id = 'worker'", "given >= 1"),
         ("update runs set given = 1 where id = 'owner'", "given is null"),
         (
@@ -226,17 +233,85 @@ async fn a_landing_keeps_its_bounds() {
             "update landings set token = printf('%064d', 2)",
             "epoch of a landing only grows",
         ),
-        ("update landings set state = 'running'", "state <> 'running'"),
+        (
+            "update landings set state = 'running', epoch = epoch + 1",
+            "state <> 'running'",
+        ),
         ("update landings set state = 'conflict'", "ended_at is null"),
         ("update landings set state = 'landed', ended_at = 1", "commit_id is not null"),
         (
             "insert into landings select 'other', card_id, codebase_id, ask_id, message, state, epoch, token, machine_id,
-             accepted_by, accepted_at, commit_id, result, ended_at from landings",
+             accepted_by, accepted_at, commit_id, result, ended_at, base from landings",
             "landings.card_id",
         ),
-        (other, "landings.codebase_id"),
+        (other, "landings_one_of_base"),
     ])
     .await;
+}
+
+#[tokio::test]
+async fn what_is_over_stays_over() {
+    let again = "at work again only under a new epoch";
+    let gone = "its attempt is over and its process proven gone";
+    let settled = "what a run has settled, and that it was read back, stays";
+    let turn = "a settled turn stays settled";
+    let answer = "an answer that was given stays";
+    let landing = "a landing runs again only under a new epoch";
+    let next = "epoch = epoch + 1, token = printf('%064d', 9)";
+    let home = Home::new();
+    let mut raw = record(&home).await;
+    check_raw(
+        &mut raw,
+        &format!("update runs set {next} where id = 'owner'"),
+        gone,
+    )
+    .await;
+    allow(
+        &mut raw,
+        "update runs set pid = 7, start_ticks = 7, boot_id = 'boot' where id = 'worker';
+         update runs set state = 'asked' where id = 'owner';
+         update runs set state = 'finished', ended_at = 1, given = 1, read_back = 1 where id = 'worker';
+         update turns set state = 'leased', run_id = 'owner';
+         update asks set state = 'answered', answer = 'left', answered_by_kind = 'person', answered_by = 'Ada', answered_at = 2;
+         update landings set state = 'refused', ended_at = 2",
+    )
+    .await;
+    let revived = format!("update runs set state = 'running', ended_at = null, {next} where id = 'worker'");
+    let writes = [
+        ("update runs set state = 'running' where id = 'owner'", again),
+        (
+            "update runs set state = 'running', ended_at = null where id = 'worker'",
+            again,
+        ),
+        (revived.as_str(), gone),
+        ("update runs set read_back = 0 where id = 'worker'", settled),
+        ("update runs set settled = 0", settled),
+        ("update turns set run_id = 'worker'", turn),
+        ("update asks set answer = 'right'", answer),
+        (
+            "update asks set state = 'withdrawn', answer = null, answered_by_kind = null, answered_at = null",
+            answer,
+        ),
+        ("update landings set state = 'running', ended_at = null", landing),
+        ("update landings set state = 'conflict'", landing),
+    ];
+    for (sql, why) in writes {
+        check_raw(&mut raw, sql, why).await;
+    }
+    allow(
+        &mut raw,
+        "update turns set state = 'settled'; update asks set delivered = 1",
+    )
+    .await;
+    for (sql, why) in [
+        ("update turns set state = 'pending', run_id = null", turn),
+        ("update turns set run_id = 'worker'", turn),
+        ("update asks set delivered = 0", answer),
+    ] {
+        check_raw(&mut raw, sql, why).await;
+    }
+    let lives = format!("update runs set state = 'running', {next} where id = 'owner'");
+    allow(&mut raw, &lives).await;
 }
 
 #[tokio::test]

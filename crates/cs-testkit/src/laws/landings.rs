@@ -27,7 +27,7 @@ async fn accept(world: &World, card: CardId) -> Landing {
 
 async fn take(world: &World) -> Option<LandingAttempt> {
     let (receipt, request) = world.claim(Task::Landings, 9).await.expect("the record answers");
-    assert!(receipt.landings.len() <= 1, "one landing of a codebase at a time");
+    assert!(receipt.landings.len() <= 1, "one landing of a base at a time");
     receipt
         .landings
         .first()
@@ -191,8 +191,8 @@ pub async fn a_stale_landing_changes_nothing(world: &World) {
     assert!(matches!(repeated, FencedLanding::Stale { .. }), "{repeated:?}");
 }
 
-/// Landings of one codebase are carried out one at a time, in the order of their acceptance.
-pub async fn landings_of_a_codebase_go_one_at_a_time_in_order(world: &World) {
+/// Landings on one base are carried out one at a time, in the order of their acceptance.
+pub async fn landings_of_a_base_go_one_at_a_time_in_order(world: &World) {
     let mut accepted = Vec::new();
     for _ in 0..3 {
         let card = offered(world).await;
@@ -218,6 +218,27 @@ pub async fn landings_of_a_codebase_go_one_at_a_time_in_order(world: &World) {
         assert!(take(world).await.is_none(), "one at a time");
         assert_eq!(settle(world, &attempt, &landed()).await, FencedLanding::Applied);
     }
+}
+
+/// Landings on two bases of a codebase are under way at once: neither can move the base of the other.
+pub async fn landings_of_two_bases_go_at_once(world: &World) {
+    let main = offered(world).await;
+    let mut to = world.new_card();
+    if let SendTo::NewCard { base, .. } = &mut to {
+        *base = Some("next".to_owned());
+    }
+    let next = world.send(to, "please").await.card;
+    let taken = world.running_card(next).await;
+    world.offer(&taken.attempt).await;
+    let second = offered(world).await;
+    for card in [main, second, next] {
+        world.clock.advance(Duration::from_secs(1));
+        accept(world, card).await;
+    }
+    let (receipt, _) = world.claim(Task::Landings, 9).await.expect("the record answers");
+    let cards: Vec<CardId> = receipt.landings.iter().map(|landing| landing.card).collect();
+    assert_eq!(cards, [main, next], "the first of each base");
+    assert!(take(world).await.is_none(), "both bases are taken");
 }
 
 /// A stop refuses a landing that nobody has begun; one that runs goes on.

@@ -16,16 +16,17 @@ use super::world::AGENT;
 use crate::{SeededIds, SetClock};
 
 /// A store with one card whose owner runs.
-struct Bench<'a, S> {
-    store: &'a S,
-    ids: SeededIds,
-    machine: MachineId,
-    card: CardId,
-    attempt: Attempt,
+pub(super) struct Bench<'a, S> {
+    pub(super) store: &'a S,
+    pub(super) ids: SeededIds,
+    pub(super) machine: MachineId,
+    pub(super) card: CardId,
+    pub(super) turn: TurnId,
+    pub(super) attempt: Attempt,
 }
 
 impl<'a, S: RowStore> Bench<'a, S> {
-    async fn new(store: &'a S, clock: &Arc<SetClock>) -> Self {
+    pub(super) async fn new(store: &'a S, clock: &Arc<SetClock>) -> Self {
         let ids = SeededIds::new(3, Arc::clone(clock) as Arc<dyn Clock>);
         let (card, turn) = (CardId::from_uuid(ids.uuid_v7()), TurnId::from_uuid(ids.uuid_v7()));
         let machine = MachineId::from_uuid(ids.uuid_v7());
@@ -49,22 +50,22 @@ impl<'a, S: RowStore> Bench<'a, S> {
         store.commit(tx, &writes).await.expect("it is written");
         let seed = cs_fence::TokenSeed::from_bytes(ids.secret());
         let request = ClaimRequest::one(Task::Turns, AGENT, seed);
-        let Locked { tx, facts } = lock(store, None, &Select::Card(card)).await;
-        let taker = Taker {
-            machine,
-            request: &request,
-            limits: &facts.limits,
-        };
-        let taken = rules::take(&facts.cards[0], &taker, facts.now, &ids);
-        let (writes, claimed) = taken.expect("the card is ready");
-        store.commit(tx, &writes).await.expect("it is written");
+        let attempt = take(store, &ids, (machine, card), &request).await;
         Self {
             store,
             ids,
             machine,
             card,
-            attempt: claimed.attempt(&request.seed),
+            turn,
+            attempt,
         }
+    }
+
+    /// Takes what the card is ready for now.
+    pub(super) async fn take(&self, task: Task) -> Attempt {
+        let seed = cs_fence::TokenSeed::from_bytes(self.ids.secret());
+        let request = ClaimRequest::one(task, AGENT, seed);
+        take(self.store, &self.ids, (self.machine, self.card), &request).await
     }
 
     async fn facts(&self) -> Facts {
@@ -93,7 +94,25 @@ impl<'a, S: RowStore> Bench<'a, S> {
     }
 }
 
-async fn lock<S: RowStore>(
+async fn take<S: RowStore>(
+    store: &S,
+    ids: &SeededIds,
+    (machine, card): (MachineId, CardId),
+    request: &ClaimRequest,
+) -> Attempt {
+    let Locked { tx, facts } = lock(store, None, &Select::Card(card)).await;
+    let taker = Taker {
+        machine,
+        request,
+        limits: &facts.limits,
+    };
+    let taken = rules::take(&facts.cards[0], &taker, facts.now, ids);
+    let (writes, claimed) = taken.expect("the card is ready");
+    store.commit(tx, &writes).await.expect("it is written");
+    claimed.attempt(&request.seed)
+}
+
+pub(super) async fn lock<S: RowStore>(
     store: &S,
     operation: Option<(MachineId, OperationId)>,
     select: &Select,

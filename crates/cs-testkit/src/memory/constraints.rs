@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use cs_model::{CardState, Epoch, RunId, RunKind, TurnState};
-use cs_record::{Change, Landing, ReadyFor, Run, RunText, StoreError, TurnMark, Writes};
+use cs_record::{Change, ReadyFor, Run, RunText, StoreError, TurnMark, Writes};
 
+use super::kept;
 use super::tables::Tables;
 
-fn refuse<T>(why: impl Into<String>) -> Result<T, StoreError> {
+pub(super) fn refuse<T>(why: impl Into<String>) -> Result<T, StoreError> {
     Err(StoreError::Corrupt(why.into()))
 }
 
@@ -40,8 +41,7 @@ impl Tables {
             self.parks
                 .retain(|route, park| *route != unpark.route || park.since > unpark.began_at);
         }
-        writes.runs.iter().try_for_each(run_grows)?;
-        writes.landings.iter().try_for_each(landing_grows)?;
+        kept::check(writes)?;
         self.check()
     }
 
@@ -90,8 +90,8 @@ impl Tables {
             .values()
             .filter(|landing| landing.state == cs_model::LandingState::Running);
         unique(
-            running.map(|landing| landing.codebase),
-            "two landings of one codebase are running",
+            running.map(|landing| (landing.codebase, self.base_of(landing))),
+            "landings_one_of_base: two landings on one base of a codebase are running",
         )
     }
 
@@ -191,22 +191,6 @@ fn insert_text(texts: &mut BTreeMap<(RunId, Epoch), String>, text: &RunText) -> 
         None => Ok(()),
         Some(_) => refuse(format!("a text of run {} was written twice", text.run)),
     }
-}
-
-fn run_grows(change: &Change<Run>) -> Result<(), StoreError> {
-    let (was, now) = (&change.was, &change.now);
-    if now.epoch < was.epoch || (now.epoch == was.epoch && now.token != was.token) {
-        return refuse(format!("the epoch of run {} does not grow", now.id));
-    }
-    Ok(())
-}
-
-fn landing_grows(change: &Change<Landing>) -> Result<(), StoreError> {
-    let (was, now) = (&change.was, &change.now);
-    if now.epoch < was.epoch || (now.epoch == was.epoch && now.token != was.token) {
-        return refuse(format!("the epoch of landing {} does not grow", now.id));
-    }
-    Ok(())
 }
 
 fn unique<K: Ord>(keys: impl Iterator<Item = K>, what: &str) -> Result<(), StoreError> {

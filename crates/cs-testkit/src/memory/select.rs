@@ -120,20 +120,28 @@ impl Tables {
         })
     }
 
-    /// The landings that a machine may take now: the first accepted of each codebase that has none running.
+    /// The base of a landing is that of its card, which never changes.
+    pub(super) fn base_of(&self, landing: &Landing) -> Option<&str> {
+        self.cards
+            .get(&landing.card)
+            .and_then(|card| card.base.as_deref())
+    }
+
+    /// The landings that a machine may take now: the first accepted of each base of a codebase that has none
+    /// running.
     pub(super) fn takeable_landings(&self, machine: MachineId) -> Vec<&Landing> {
         let accepted =
             |landing: &&Landing| landing.state == LandingState::Accepted && landing.machine == machine;
+        let same_base = |one: &Landing, other: &Landing| {
+            one.codebase == other.codebase && self.base_of(one) == self.base_of(other)
+        };
         let first = |landing: &&Landing| {
             let others = self.landings.values().filter(accepted);
-            let mut earlier = others.filter(|other| other.codebase == landing.codebase);
+            let mut earlier = others.filter(|other| same_base(landing, other));
             earlier.all(|other| (landing.accepted_at, landing.id) <= (other.accepted_at, other.id))
         };
         let free = |landing: &&Landing| {
-            let mut same = self
-                .landings
-                .values()
-                .filter(|other| other.codebase == landing.codebase);
+            let mut same = self.landings.values().filter(|other| same_base(landing, other));
             same.all(|other| other.state != LandingState::Running)
         };
         let proven_gone = |landing: &&Landing| {
