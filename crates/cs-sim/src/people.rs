@@ -100,7 +100,7 @@ impl Actor for Person {
                 |turn: &&cs_record::Turn| turn.card == card.id && turn.state == cs_model::TurnState::Pending;
             let is_over = matches!(card.state, CardState::Failed | CardState::Stopped);
             // What waits for a card that nobody will land is wanted now.
-            let is_kept = card.state == CardState::Open && card.owner.is_none() && world.dice.chance(1_000);
+            let is_kept = card.state == CardState::Open && world.dice.chance(1_000);
             if (is_over || is_kept) && rows.turns.iter().any(|turn| waits(&turn)) {
                 retry(world, card.id).await;
             }
