@@ -66,6 +66,8 @@ fn a_card_starts_at_its_time_or_when_a_person_wants_it_now() {
     desk.ok(&["retry", &later]);
     desk.run_once();
     assert_eq!(answers(&desk, &later), 1);
+    let said = desk.fails(3, &["retry", &later]);
+    assert!(said.contains("no message of it waits"), "{said}");
     for (flag, value) in [("--at", "tomorrow"), ("--in", "soon"), ("--priority", "101")] {
         let said = desk.fails(2, &["send", flag, value, "Never"]);
         assert!(said.contains(value), "{said}");

@@ -60,7 +60,7 @@ async fn unpark(app: &App, args: &UnparkArgs) -> Result<(), Failure> {
         agent,
     };
     let was_parked = desk.ports.machines.unpark(&route).await?;
-    app.wake(&desk).await;
+    cs_daemon::control::poke(&desk.state).await;
     let name = &route.agent;
     if app.global.json {
         return app

@@ -1,7 +1,7 @@
 //! `retry`, `close` and `hand-back`: what a person decides about a whole card.
 
 use clap::Args;
-use cs_model::{CardId, CardState};
+use cs_model::{CardId, CardState, RunState};
 use cs_record::{HandBack, ReadyFor};
 use serde::Serialize;
 
@@ -33,17 +33,19 @@ pub(crate) struct HandBackArgs {
 pub(crate) async fn retry(app: &App, args: &CardArgs) -> Result<(), Failure> {
     let (desk, card) = open(app, &args.card).await?;
     let person = app.person(&desk.state).await?;
-    let ready = desk.ports.acts.retry_card(card, &person).await?;
+    if !desk.ports.acts.retry_card(card, &person).await? {
+        return Err(Failure::Refused(format!(
+            "card {0} has nothing to try again: {1}; `cs-panel show {0}` says how it stands",
+            card.short(),
+            if at_work(&desk, card).await? {
+                "an agent works on it"
+            } else {
+                "no message of it waits"
+            }
+        )));
+    }
     app.wake(&desk).await;
-    let said = if ready {
-        format!("card {} is tried again", card.short())
-    } else {
-        format!(
-            "card {} has nothing to try again: no message of it waits",
-            card.short()
-        )
-    };
-    tell(app, &desk, card, &said).await
+    tell(app, &desk, card, &format!("card {} is tried again", card.short())).await
 }
 
 /// Carries out `close`.
@@ -51,7 +53,7 @@ pub(crate) async fn close(app: &App, args: &CardArgs) -> Result<(), Failure> {
     let (desk, card) = open(app, &args.card).await?;
     let person = app.person(&desk.state).await?;
     desk.ports.acts.close_card(card, &person).await?;
-    app.wake(&desk).await;
+    cs_daemon::control::poke(&desk.state).await;
     tell(app, &desk, card, &format!("card {} is closed", card.short())).await
 }
 
@@ -76,6 +78,11 @@ pub(crate) async fn hand_back(app: &App, args: &HandBackArgs) -> Result<(), Fail
     let place = if args.any_machine { ", on any machine" } else { "" };
     let said = format!("card {} is given{}{place}", card.short(), who.unwrap_or_default());
     tell(app, &desk, card, &said).await
+}
+
+async fn at_work(desk: &Desk, card: CardId) -> Result<bool, Failure> {
+    let detail = desk.ports.reads.card(card).await?;
+    Ok(detail.runs.iter().any(|run| run.state == RunState::Running))
 }
 
 async fn open(app: &App, card: &str) -> Result<(Desk, CardId), Failure> {

@@ -47,7 +47,7 @@ pub(crate) async fn limit(app: &App, args: &LimitArgs) -> Result<(), Failure> {
     }
     let person = app.person(&desk.state).await?;
     desk.ports.machines.limit(scope, most, &person).await?;
-    app.wake(&desk).await;
+    cs_daemon::control::poke(&desk.state).await;
     if app.global.json {
         return list(app, &desk).await;
     }
