@@ -19,6 +19,7 @@ mod plans;
 mod record;
 mod refusals;
 mod restart;
+mod siege;
 #[path = "../it/stops.rs"]
 mod stops;
 #[path = "../it/whole_way.rs"]

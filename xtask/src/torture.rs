@@ -17,12 +17,48 @@ pub(crate) enum Victim {
         #[arg(long, default_value_t = 10_000)]
         sequences: u32,
     },
+    /// Kills two daemons on one Postgres at random while people write, and looks whether every turn has one answer.
+    Daemons {
+        /// How long people write and daemons die.
+        #[arg(long, default_value_t = 2)]
+        minutes: u64,
+        /// Chooses who is killed when, as far as the machine plays along.
+        #[arg(long)]
+        seed: Option<u64>,
+    },
 }
 
 pub(crate) fn run(victim: &Victim) -> Result<()> {
     match victim {
         Victim::Record { sequences } => record(*sequences),
+        Victim::Daemons { minutes, seed } => daemons(*minutes, *seed),
     }
+}
+
+fn daemons(minutes: u64, seed: Option<u64>) -> Result<()> {
+    let args = [
+        "test",
+        "--quiet",
+        "--locked",
+        "--package",
+        "cs-panel",
+        "--features",
+        "cs-panel/postgres-tests",
+        "--test",
+        "postgres",
+        "siege::two_daemons_killed_at_random_answer_every_turn_once",
+        "--",
+        "--exact",
+        "--nocapture",
+    ];
+    db::with_server(|url| {
+        let test = isolated(Tool::cargo(&args)).with(POSTGRES_URL, url);
+        let test = test.with("CS_PANEL_SIEGE_SECONDS", &(minutes * 60).to_string());
+        match seed {
+            Some(seed) => test.with("CS_PANEL_SIEGE_SEED", &seed.to_string()).run(),
+            None => test.run(),
+        }
+    })
 }
 
 const SQLITE: [&str; 2] = ["--package", "cs-sqlite"];
