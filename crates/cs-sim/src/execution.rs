@@ -270,6 +270,8 @@ fn closed(exit: AgentExit) -> Closed {
         survivors: Vec::new(),
         rounds: 1,
         ended_at_unix_micros: 0,
+        limit: None,
+        worked: None,
     }
 }
 

@@ -1,8 +1,11 @@
 //! How an execution ended, and what proves that nothing of it is left.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::identity::NamedProcess;
+use crate::limits::Limit;
 
 /// An execution that is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +24,11 @@ pub struct Closed {
     pub rounds: u32,
     /// When the agent ended, or was found to have ended; microseconds since 1970, UTC.
     pub ended_at_unix_micros: i64,
+    /// The limit that ended it, if one did; it was then stopped by us.
+    pub limit: Option<Limit>,
+    /// How long it worked: the machine awake, the execution not paused. `None` when it never ran or nobody could count; at most
+    /// 30 s too little when its shim was lost.
+    pub worked: Option<Duration>,
 }
 
 /// How an agent ended.

@@ -10,6 +10,7 @@
 //! | `stdin` | shim | at GO; its presence says that GO was received |
 //! | `agent.json` | shim | once the agent runs |
 //! | `descendants.json` | shim | on its tick, when they changed |
+//! | `spent.json` | shim | every 30 s: how long the agent has worked |
 //! | `exit.json` | shim | when the agent has ended |
 //! | `closed.json` | shim, or who finds it dead | when nothing of the tree is left |
 //!
@@ -17,7 +18,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -27,6 +28,7 @@ pub(crate) const SPEC: &str = "spec.json";
 pub(crate) const IDENT: &str = "ident.json";
 pub(crate) const AGENT: &str = "agent.json";
 pub(crate) const DESCENDANTS: &str = "descendants.json";
+pub(crate) const SPENT: &str = "spent.json";
 pub(crate) const EXIT: &str = "exit.json";
 pub(crate) const CLOSED: &str = "closed.json";
 pub(crate) const STDIN: &str = "stdin";
@@ -115,6 +117,15 @@ impl ExecutionDir {
         let mut aside = Aside::create(self, name)?;
         aside.file.write_all(&serde_json::to_vec(value)?)?;
         fs::rename(aside.path, self.file(name))
+    }
+
+    /// How much disk the two spools occupy. What cannot be seen counts as nothing: it has no limit to reach.
+    pub(crate) fn spool_blocks_bytes(&self) -> u64 {
+        [self.stdout_spool(), self.stderr_spool()]
+            .iter()
+            .filter_map(|spool| fs::metadata(spool).ok())
+            .map(|spool| spool.blocks().saturating_mul(512))
+            .fold(0, u64::saturating_add)
     }
 
     /// Opens a spool for appending.

@@ -13,11 +13,13 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::closed::{Closed, SpawnFailure};
 use crate::dir::{self, ExecutionDir};
 use crate::identity::{Protocol, ShimIdentity};
+use crate::limits::Limits;
 use crate::link::{Link, LinkError, unexpected};
+use crate::pause::Pauser;
 use crate::running::{Running, await_closed};
 use crate::shim::SHIM_ARGUMENT;
 use crate::survey::SurveyError;
-use crate::wire::{Ident, Phase, Reply, Request, Spec};
+use crate::wire::{self, Ident, Phase, Reply, Request, Spec};
 
 /// No prompt may be longer.
 pub const MAX_PROMPT_BYTES: usize = 16 << 20;
@@ -38,16 +40,19 @@ pub struct ExecutionSpec {
     pub cwd: PathBuf,
     /// How long processes may outlive the agent before they count as leaked and are killed.
     pub leak_grace: Duration,
+    /// What it may use.
+    pub limits: Limits,
 }
 
 impl ExecutionSpec {
-    /// A spec with the usual grace for leftovers, 500 ms.
+    /// A spec with the usual grace for leftovers, 500 ms, and without limits.
     pub fn new(argv: Vec<OsString>, env: Vec<(OsString, OsString)>, cwd: impl Into<PathBuf>) -> Self {
         Self {
             argv,
             env,
             cwd: cwd.into(),
             leak_grace: Duration::from_millis(500),
+            limits: Limits::default(),
         }
     }
 }
@@ -181,7 +186,8 @@ pub struct Held {
     link: Link,
     dir: ExecutionDir,
     identity: ShimIdentity,
-    nonce: String,
+    spec: Spec,
+    ident: Ident,
 }
 
 /// Starts a shim for an execution. On return it holds the lock, its identity is durable, and it waits for GO.
@@ -224,10 +230,11 @@ pub async fn hold(
         link,
         dir: dir.clone(),
         identity: ShimIdentity {
-            process: ident.shim,
+            process: ident.shim.clone(),
             protocol: ident.protocol,
         },
-        nonce: spec.nonce,
+        spec,
+        ident,
     })
 }
 
@@ -260,7 +267,14 @@ impl Held {
             self.link.receive().await
         });
         match answered.await {
-            Ok(Ok(Reply::Started { agent })) => Ok(Running::new(self.link, self.dir, self.nonce, agent)),
+            Ok(Ok(Reply::Started { agent, paused })) => Ok(Running::new(
+                self.link,
+                &self.dir,
+                &self.spec,
+                &self.ident,
+                agent,
+                paused,
+            )),
             Ok(Ok(Reply::SpawnFailed { failure })) => {
                 let closed = await_closed(&mut self.link, &self.dir).await.map_err(unknown)?;
                 Err(GoError::SpawnFailed {
@@ -296,6 +310,12 @@ impl Held {
                 source: io::ErrorKind::TimedOut.into(),
             }),
         }
+    }
+
+    /// A handle that pauses the execution as soon as its agent runs, or at any time later.
+    #[must_use]
+    pub fn pauser(&self) -> Pauser {
+        Pauser::new(&self.dir, &self.spec.nonce)
     }
 
     /// Ends the execution without a GO and waits for its end: its exit is `NeverStarted`.
@@ -340,7 +360,8 @@ fn write_spec(dir: &ExecutionDir, spec: &ExecutionSpec) -> Result<Spec, HoldErro
         argv: spec.argv.clone(),
         env: spec.env.clone(),
         cwd: spec.cwd.clone(),
-        leak_grace_ms: u64::try_from(spec.leak_grace.as_millis()).unwrap_or(u64::MAX),
+        leak_grace_ms: wire::millis(spec.leak_grace),
+        limits: spec.limits.into(),
     };
     dir.write_durably(dir::SPEC, &file).map_err(failed("write"))?;
     Ok(file)

@@ -137,7 +137,10 @@ pub struct Protocol {
 
 impl Protocol {
     /// What this build speaks.
-    pub const CURRENT: Self = Self { major: 1, minor: 0 };
+    pub const CURRENT: Self = Self { major: 1, minor: 1 };
+
+    /// The first in which a shim can be paused and its lease renewed.
+    pub(crate) const WITH_PAUSE: Self = Self { major: 1, minor: 1 };
 
     /// Whether this build can drive a shim that speaks `self`.
     #[must_use]

@@ -4,6 +4,7 @@
 //! * [`hold()`], then [`Held::go`]: an *execution*, held by a *shim*, a small process that outlives its starter.
 //! * [`survey()`]: what became of an execution while nobody looked; it adopts what is alive.
 //! * [`Stopper`]: ends an execution with everything below it, grandchildren in sessions of their own included.
+//! * [`Limits`]: what an execution may use before its shim ends it; [`Pauser`] pauses it and lets it go on.
 //! * [`Follower`] reads what an agent says while it says it; [`Transcript`] keeps what was made of it.
 //!
 //! A program whose executions these are calls [`shim::run_if_requested`] first thing in `main`.
@@ -27,8 +28,10 @@ mod follower;
 mod framer;
 mod hold;
 mod identity;
+mod limits;
 mod link;
 pub mod onlooker;
+mod pause;
 mod proc;
 mod running;
 mod settle;
@@ -49,6 +52,8 @@ pub use follower::{FollowError, Followed, Follower};
 pub use framer::{Framer, Record};
 pub use hold::{ExecutionSpec, GoError, Held, HoldError, MAX_PROMPT_BYTES, ShimProgram, hold};
 pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};
+pub use limits::{Lease, LeaseEnd, Limit, Limits};
+pub use pause::{PauseError, PausedBy, Pauser};
 pub use running::{Running, StopError, StopRequest, Stopper};
 pub use survey::{HungShim, SurveyError, Verdict, Waiting, survey};
 pub use transcript::{Resumed, SpoolOffsets, Transcript, TranscriptError, TranscriptLine, TranscriptReader};

@@ -78,10 +78,17 @@ impl Link {
     }
 
     pub(crate) async fn send(&mut self, request: &Request) -> Result<(), LinkError> {
-        let body = serde_json::to_vec(request).map_err(|error| LinkError::Io(error.into()))?;
-        let length = u32::try_from(body.len()).map_err(|_| LinkError::Unfit("the request is too long"))?;
-        self.send_raw(&[&length.to_be_bytes(), body.as_slice()].concat())
-            .await
+        self.send_raw(&frame(request)?).await
+    }
+
+    /// Sends a short request now or not at all. Cancel safe, since it does not wait.
+    pub(crate) fn send_now(&self, request: &Request) -> Result<(), LinkError> {
+        let message = frame(request)?;
+        match self.stream.try_write(&message) {
+            Ok(written) if written == message.len() => Ok(()),
+            Ok(_) => Err(LinkError::Ended),
+            Err(error) => Err(LinkError::Io(error)),
+        }
     }
 
     pub(crate) async fn send_raw(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
@@ -129,14 +136,23 @@ impl Link {
     }
 }
 
+fn frame(request: &Request) -> Result<Vec<u8>, LinkError> {
+    let body = serde_json::to_vec(request).map_err(|error| LinkError::Io(error.into()))?;
+    let length = u32::try_from(body.len()).map_err(|_| LinkError::Unfit("the request is too long"))?;
+    Ok([&length.to_be_bytes(), body.as_slice()].concat())
+}
+
 /// A message that is no answer to what was asked.
 pub(crate) fn unexpected(reply: Reply) -> LinkError {
     match reply {
         Reply::Refused { reason } => LinkError::Refused(reason),
         Reply::Broken { op, errno, text } => LinkError::Broken { op, text, errno },
         Reply::Closed { .. } => LinkError::Ended,
-        Reply::Welcome { .. } | Reply::Started { .. } | Reply::SpawnFailed { .. } | Reply::Stopping => {
-            LinkError::Unfit("an answer to another question")
-        }
+        Reply::Welcome { .. }
+        | Reply::Started { .. }
+        | Reply::SpawnFailed { .. }
+        | Reply::Stopping
+        | Reply::PauseIs { .. }
+        | Reply::Renewed => LinkError::Unfit("an answer to another question"),
     }
 }

@@ -5,15 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::closed::Closed;
 use crate::dir::{self, ExecutionDir};
-use crate::identity::{BootId, ProcessIdentity};
+use crate::identity::{BootId, ProcessIdentity, Protocol};
+use crate::limits::{LeaseEnd, Limits};
 use crate::link::{Link, LinkError};
+use crate::pause::{PausedBy, Pauser};
 use crate::settle::settle;
 use crate::survey::SurveyError;
 use crate::sys;
-use crate::wire::{Ident, Reply, Request, Spec};
+use crate::wire::{self, Ident, Reply, Request, Spec};
 
 /// How long a shim whose connection has ended may take until its process has.
 const SHIM_END_LIMIT: Duration = Duration::from_secs(10);
@@ -22,23 +26,78 @@ const GREET_LIMIT: Duration = Duration::from_secs(5);
 /// How long a shim that was told to stop may take beyond the graces: its force and its sweep are bounded by far less.
 const FORCE_LIMIT: Duration = Duration::from_secs(60);
 
+/// How long somebody else may take to settle an execution whose shim has ended.
+const SETTLE_LIMIT: Duration = Duration::from_secs(15);
+/// Nothing tells when a lock is free.
+const LOCK_RETRY: Duration = Duration::from_millis(20);
+/// A lease is renewed no more and no less often than this.
+const RENEWAL_MIN: Duration = Duration::from_millis(10);
+const RENEWAL_MAX: Duration = Duration::from_secs(60);
+
 /// An execution whose agent was started, and a connection on which its shim will tell the end.
 #[derive(Debug)]
 pub struct Running {
     link: Link,
     stopper: Stopper,
     agent: ProcessIdentity,
+    paused: Option<PausedBy>,
+    renewal: Option<Renewal>,
+    concluding: JoinSet<Result<Closed, SurveyError>>,
     closed: Option<Closed>,
 }
 
+/// When to say next that somebody follows.
+#[derive(Debug)]
+struct Renewal {
+    due: Instant,
+    interval: Duration,
+}
+
+impl Renewal {
+    /// Nothing needs to be said to a shim that would do nothing about it, or would not understand.
+    fn of(spec: &Spec, ident: &Ident) -> Option<Self> {
+        let lease = Limits::from(spec.limits).lease;
+        let counts = match lease.at_end {
+            LeaseEnd::Continue => false,
+            LeaseEnd::Pause | LeaseEnd::Stop => ident.protocol >= Protocol::WITH_PAUSE,
+        };
+        counts.then(|| Self {
+            due: Instant::now(),
+            interval: (lease.length / 4).clamp(RENEWAL_MIN, RENEWAL_MAX),
+        })
+    }
+}
+
 impl Running {
-    pub(crate) fn new(link: Link, dir: ExecutionDir, nonce: String, agent: ProcessIdentity) -> Self {
+    pub(crate) fn new(
+        link: Link,
+        dir: &ExecutionDir,
+        spec: &Spec,
+        ident: &Ident,
+        agent: ProcessIdentity,
+        paused: Option<PausedBy>,
+    ) -> Self {
         Self {
             link,
-            stopper: Stopper { dir, nonce },
+            stopper: Stopper::new(dir, spec),
             agent,
+            paused,
+            renewal: Renewal::of(spec, ident),
+            concluding: JoinSet::new(),
             closed: None,
         }
+    }
+
+    /// Who had paused it when this handle was made.
+    #[must_use]
+    pub fn paused(&self) -> Option<PausedBy> {
+        self.paused
+    }
+
+    /// A handle that pauses it and lets it go on.
+    #[must_use]
+    pub fn pauser(&self) -> Pauser {
+        Pauser::new(&self.stopper.dir, &self.stopper.nonce)
     }
 
     /// Which process the agent is. It may have ended.
@@ -53,7 +112,8 @@ impl Running {
         self.stopper.clone()
     }
 
-    /// Waits until the whole tree is closed. Cancel safe; later calls return the same.
+    /// Waits until the whole tree is closed, and renews the execution's lease meanwhile. Cancel safe; later calls return the
+    /// same.
     ///
     /// Should the shim die, its tree is swept here and the exit is `Unknown`, unless it was already stored.
     ///
@@ -63,9 +123,41 @@ impl Running {
         if let Some(closed) = &self.closed {
             return Ok(closed.clone());
         }
-        let closed = await_closed(&mut self.link, &self.stopper.dir).await?;
+        while self.concluding.is_empty() {
+            let due = self.renewal.as_ref().map(|renewal| renewal.due);
+            tokio::select! {
+                biased;
+                () = at(due) => self.renew(),
+                reply = self.link.receive() => match reply {
+                    Ok(Reply::Closed { closed }) => return Ok(self.closed.insert(closed.into()).clone()),
+                    Ok(_) => {}
+                    Err(error) => self.conclude(&error),
+                },
+            }
+        }
+        let closed = match self.concluding.join_next().await {
+            Some(Ok(concluded)) => concluded?,
+            Some(Err(error)) => return Err(SurveyError::of(&self.stopper.dir, "settle", error.into())),
+            None => return Err(self.stopper.still_held()),
+        };
         self.closed = Some(closed.clone());
         Ok(closed)
+    }
+
+    /// Establishes the end without the shim. Who waits for it may leave and come again.
+    fn conclude(&mut self, error: &LinkError) {
+        let dir = self.stopper.dir.clone();
+        tracing::warn!(%error, dir = %dir.path().display(), "lost the connection to a shim");
+        self.concluding.spawn(async move { conclude(&dir).await });
+    }
+
+    fn renew(&mut self) {
+        let Some(renewal) = &mut self.renewal else { return };
+        renewal.due = Instant::now() + renewal.interval;
+        if let Err(error) = self.link.send_now(&Request::Renew) {
+            // What became of the shim is for the one who waits for its word.
+            tracing::debug!(%error, "a lease was not renewed");
+        }
     }
 
     /// Stops the execution; see [`Stopper::stop`].
@@ -150,8 +242,8 @@ impl Stopper {
             let mut link = Link::connect(&self.dir).await?;
             link.greet(&self.nonce).await?;
             link.send(&Request::Stop {
-                interrupt_grace_ms: millis(request.interrupt_grace),
-                terminate_grace_ms: millis(request.terminate_grace),
+                interrupt_grace_ms: wire::millis(request.interrupt_grace),
+                terminate_grace_ms: wire::millis(request.terminate_grace),
             })
             .await?;
             Ok(link)
@@ -175,6 +267,12 @@ impl Stopper {
         }
     }
 
+    fn still_held(&self) -> SurveyError {
+        SurveyError::StillHeld {
+            dir: self.dir.path().to_path_buf(),
+        }
+    }
+
     pub(crate) fn new(dir: &ExecutionDir, spec: &Spec) -> Self {
         Self {
             dir: dir.clone(),
@@ -183,8 +281,11 @@ impl Stopper {
     }
 }
 
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits for the shim to tell the end, or for its own end, and then establishes what is left.
@@ -221,10 +322,18 @@ pub(crate) async fn conclude(dir: &ExecutionDir) -> Result<Closed, SurveyError> 
             .await
             .map_err(failed("wait for the shim"))?;
     }
-    let Some(lock) = dir.try_lock().map_err(failed("lock"))? else {
-        return Err(SurveyError::StillHeld {
-            dir: dir.path().to_path_buf(),
-        });
+    // Somebody else may settle it at this moment: that ends.
+    let deadline = Instant::now() + SETTLE_LIMIT;
+    let lock = loop {
+        if let Some(lock) = dir.try_lock().map_err(failed("lock"))? {
+            break lock;
+        }
+        if Instant::now() >= deadline {
+            return Err(SurveyError::StillHeld {
+                dir: dir.path().to_path_buf(),
+            });
+        }
+        tokio::time::sleep(LOCK_RETRY).await;
     };
     let dir_there = dir.clone();
     let settled = tokio::task::spawn_blocking(move || settle(&dir_there, &lock)).await;

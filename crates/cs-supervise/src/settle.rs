@@ -9,7 +9,7 @@ use crate::closed::{AgentExit, Closed, Proof};
 use crate::dir::{self, ExecutionDir};
 use crate::identity::BootId;
 use crate::sweep::Sweep;
-use crate::wire::{Agent, ClosedRecord, Descendants, ExitRecord, Ident, Spec};
+use crate::wire::{Agent, ClosedRecord, Descendants, ExitRecord, Ident, Spec, Spent};
 
 /// A process that is not dead so long after it was killed cannot be killed by us.
 const SWEEP_LIMIT: Duration = Duration::from_secs(10);
@@ -60,7 +60,10 @@ pub(crate) fn settle(dir: &ExecutionDir, lock: &File) -> io::Result<Settled> {
         AgentExit::NeverStarted
     };
     // An end that was written without a proof is taken up where it was left.
-    let mut closed = earlier.unwrap_or_else(|| unproven(exit, otherwise));
+    let mut closed = match earlier {
+        Some(earlier) => earlier,
+        None => unproven(exit, otherwise, dir.read::<Spent>(dir::SPENT)?),
+    };
 
     let boot_id = BootId::current()?;
     let rebooted = could_run && ident.is_some_and(|ident| ident.boot_id != boot_id);
@@ -102,7 +105,12 @@ fn sweep(dir: &ExecutionDir, boot_id: BootId, closed: &mut Closed) -> io::Result
     Ok(())
 }
 
-fn unproven(exit: Option<ExitRecord>, otherwise: AgentExit) -> Closed {
+fn unproven(exit: Option<ExitRecord>, otherwise: AgentExit, spent: Option<Spent>) -> Closed {
+    let limit = exit.as_ref().and_then(|record| record.limit);
+    let worked_ms = match &exit {
+        Some(record) => record.worked_ms,
+        None => spent.map(|spent| spent.worked_ms),
+    };
     let (exit, stopped_by_us, ended_at_unix_micros) = match exit {
         Some(record) => (record.exit, record.stopped_by_us, record.ended_at_unix_micros),
         None => (otherwise, false, clock::unix_micros()),
@@ -115,5 +123,7 @@ fn unproven(exit: Option<ExitRecord>, otherwise: AgentExit) -> Closed {
         survivors: Vec::new(),
         rounds: 0,
         ended_at_unix_micros,
+        limit,
+        worked: worked_ms.map(Duration::from_millis),
     }
 }

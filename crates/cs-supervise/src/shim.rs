@@ -8,9 +8,11 @@ mod agent;
 mod answer;
 mod close;
 mod connection;
+mod keep;
 mod ladder;
 mod serve;
 mod start;
+mod watchdog;
 mod witness;
 
 use std::ffi::OsStr;

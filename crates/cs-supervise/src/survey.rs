@@ -11,6 +11,7 @@ use crate::closed::{AgentExit, Closed, Proof};
 use crate::dir::{self, ExecutionDir};
 use crate::identity::ProcessIdentity;
 use crate::link::{Link, LinkError};
+use crate::pause::Pauser;
 use crate::running::{Running, Stopper, await_closed, kill_hung};
 use crate::settle::{Settled, settle};
 use crate::wire::{Ident, Phase, Spec};
@@ -78,6 +79,7 @@ impl SurveyError {
 #[derive(Debug)]
 pub struct Waiting {
     stopper: Stopper,
+    pauser: Pauser,
 }
 
 impl Waiting {
@@ -85,6 +87,12 @@ impl Waiting {
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
+    }
+
+    /// A handle that pauses it as soon as it has its GO.
+    #[must_use]
+    pub fn pauser(&self) -> Pauser {
+        self.pauser.clone()
     }
 }
 
@@ -149,10 +157,10 @@ async fn attach(dir: &ExecutionDir) -> Option<Result<Verdict, SurveyError>> {
     };
     let greeted = async {
         let mut link = Link::connect(dir).await?;
-        let (_, phase) = link.greet(&spec.nonce).await?;
-        Ok((link, phase))
+        let (ident, phase) = link.greet(&spec.nonce).await?;
+        Ok((link, ident, phase))
     };
-    let (mut link, phase) = match greeted.await {
+    let (mut link, ident, phase) = match greeted.await {
         Ok(greeted) => greeted,
         Err(LinkError::Foreign) => return Some(Ok(Verdict::ForeignShim)),
         Err(LinkError::Io(_) | LinkError::Ended) => return None,
@@ -167,10 +175,14 @@ async fn attach(dir: &ExecutionDir) -> Option<Result<Verdict, SurveyError>> {
     Some(match phase {
         Phase::Held => Ok(Verdict::Waiting(Waiting {
             stopper: Stopper::new(dir, &spec),
+            pauser: Pauser::new(dir, &spec.nonce),
         })),
-        Phase::Running { agent } | Phase::Closing { agent: Some(agent) } => Ok(Verdict::Adopted(
-            Running::new(link, dir.clone(), spec.nonce, agent),
-        )),
+        Phase::Running { agent, paused } => Ok(Verdict::Adopted(Running::new(
+            link, dir, &spec, &ident, agent, paused,
+        ))),
+        Phase::Closing { agent: Some(agent) } => Ok(Verdict::Adopted(Running::new(
+            link, dir, &spec, &ident, agent, None,
+        ))),
         Phase::Closing { agent: None } => {
             await_closed(&mut link, dir)
                 .await
@@ -206,6 +218,8 @@ fn never_started() -> Closed {
         survivors: Vec::new(),
         rounds: 0,
         ended_at_unix_micros: clock::unix_micros(),
+        limit: None,
+        worked: None,
     }
 }
 

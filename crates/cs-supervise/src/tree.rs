@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, p
 
 use crate::proc;
 
-/// Bounds the rounds of [`stop_below`]. A stopped process does not fork, so a tree stands still within a few.
+/// Bounds the rounds of [`spread_below`]. A stopped process does not fork, so a tree stands still within a few.
 const MAX_STOP_ROUNDS: u32 = 64;
 
 /// A live descendant, pinned.
@@ -79,13 +79,23 @@ pub(crate) fn walk(root: Pid, mut visit: impl FnMut(Member)) {
 /// `root` must be unreaped while this runs, or `is_same` must say whether its number still means it: that is asked
 /// after a member was pinned and before it is signalled, so a yes covers the pin.
 pub(crate) fn stop_below(root: Pid, is_same: impl Fn() -> bool) -> u32 {
-    let mut stopped = BTreeSet::new();
+    spread_below(root, Signal::STOP, is_same)
+}
+
+/// Lets everything below `root` go on that was stopped. The terms are those of [`stop_below`].
+pub(crate) fn continue_below(root: Pid, is_same: impl Fn() -> bool) {
+    spread_below(root, Signal::CONT, is_same);
+}
+
+/// Signals each process below `root` once, until a walk finds no new one.
+fn spread_below(root: Pid, signal: Signal, is_same: impl Fn() -> bool) -> u32 {
+    let mut told = BTreeSet::new();
     for round in 1..=MAX_STOP_ROUNDS {
         let mut grew = false;
         walk(root, |member| {
-            if is_same() && stopped.insert((raw(member.pid), member.start_ticks)) {
+            if is_same() && told.insert((raw(member.pid), member.start_ticks)) {
                 grew = true;
-                member.signal(Signal::STOP);
+                member.signal(signal);
             }
         });
         if !grew {

@@ -7,11 +7,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::closed::{AgentExit, Closed, Proof, SpawnFailure};
 use crate::identity::{BootId, NamedProcess, ProcessIdentity, Protocol};
+use crate::limits::{Lease, LeaseEnd, Limit, Limits};
+use crate::pause::PausedBy;
 
 /// No JSON message may be longer.
 pub(crate) const MAX_MESSAGE_BYTES: u32 = 1 << 20;
@@ -30,6 +33,52 @@ pub(crate) struct Spec {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: PathBuf,
     pub(crate) leak_grace_ms: u64,
+    #[serde(default)]
+    pub(crate) limits: LimitsRecord,
+}
+
+/// The limits in `spec.json`.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(crate) struct LimitsRecord {
+    #[serde(default)]
+    pub(crate) spool_bytes: Option<u64>,
+    #[serde(default)]
+    pub(crate) awake_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) lease_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) at_lease_end: LeaseEnd,
+}
+
+impl From<Limits> for LimitsRecord {
+    fn from(limits: Limits) -> Self {
+        Self {
+            spool_bytes: limits.spool_bytes,
+            awake_ms: limits.awake.map(millis),
+            lease_ms: Some(millis(limits.lease.length)),
+            at_lease_end: limits.lease.at_end,
+        }
+    }
+}
+
+impl From<LimitsRecord> for Limits {
+    fn from(record: LimitsRecord) -> Self {
+        Self {
+            spool_bytes: record.spool_bytes,
+            awake: record.awake_ms.map(Duration::from_millis),
+            lease: Lease {
+                length: record
+                    .lease_ms
+                    .map_or(Lease::default().length, Duration::from_millis),
+                at_end: record.at_lease_end,
+            },
+        }
+    }
+}
+
+/// A span as it is written; what does not fit is for ever.
+pub(crate) fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Spec {
@@ -61,12 +110,30 @@ pub(crate) struct Descendants {
     pub(crate) processes: Vec<NamedProcess>,
 }
 
+/// `spent.json`
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Spent {
+    pub(crate) worked_ms: u64,
+}
+
+impl Spent {
+    pub(crate) fn new(worked: Duration) -> Self {
+        Self {
+            worked_ms: millis(worked),
+        }
+    }
+}
+
 /// `exit.json`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ExitRecord {
     pub(crate) exit: AgentExit,
     pub(crate) stopped_by_us: bool,
     pub(crate) ended_at_unix_micros: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) limit: Option<Limit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) worked_ms: Option<u64>,
     /// For people who read the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
@@ -83,6 +150,10 @@ pub(crate) struct ClosedRecord {
     pub(crate) survivors: Vec<NamedProcess>,
     pub(crate) rounds: u32,
     pub(crate) ended_at_unix_micros: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) limit: Option<Limit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) worked_ms: Option<u64>,
 }
 
 impl From<ClosedRecord> for Closed {
@@ -95,6 +166,8 @@ impl From<ClosedRecord> for Closed {
             survivors: record.survivors,
             rounds: record.rounds,
             ended_at_unix_micros: record.ended_at_unix_micros,
+            limit: record.limit,
+            worked: record.worked_ms.map(Duration::from_millis),
         }
     }
 }
@@ -110,6 +183,8 @@ impl From<&Closed> for ClosedRecord {
             survivors: closed.survivors.clone(),
             rounds: closed.rounds,
             ended_at_unix_micros: closed.ended_at_unix_micros,
+            limit: closed.limit,
+            worked_ms: closed.worked.map(millis),
         }
     }
 }
@@ -129,6 +204,11 @@ pub(crate) enum Request {
         interrupt_grace_ms: u64,
         terminate_grace_ms: u64,
     },
+    /// From version 1.1 on, and so are the two below.
+    Pause,
+    Resume,
+    /// Somebody follows the execution.
+    Renew,
 }
 
 /// What the shim says.
@@ -144,11 +224,18 @@ pub(crate) enum Reply {
     },
     Started {
         agent: ProcessIdentity,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        paused: Option<PausedBy>,
     },
     SpawnFailed {
         failure: SpawnFailure,
     },
     Stopping,
+    /// Whether it is paused now, or will be at its start.
+    PauseIs {
+        paused: Option<PausedBy>,
+    },
+    Renewed,
     /// The directory could not be written or the lock not be had; the shim ends.
     Broken {
         op: String,
@@ -167,7 +254,11 @@ pub(crate) enum Phase {
     /// Waits for its GO.
     Held,
     /// The agent runs.
-    Running { agent: ProcessIdentity },
+    Running {
+        agent: ProcessIdentity,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        paused: Option<PausedBy>,
+    },
     /// The agent has ended, the tree is being closed. `None`: it never ran.
     Closing { agent: Option<ProcessIdentity> },
 }

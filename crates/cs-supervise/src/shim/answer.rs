@@ -7,10 +7,10 @@ use super::agent::Agent;
 use super::connection::Event;
 use super::ladder::Ladder;
 use super::serve::{End, Running, Shim, Stage};
-use super::witness::Witness;
 use crate::closed::AgentExit;
 use crate::dir::{self, Aside};
 use crate::hold::MAX_PROMPT_BYTES;
+use crate::pause::PausedBy;
 use crate::wire::{self, Phase, Refusal, Reply, Request};
 
 impl Shim {
@@ -34,6 +34,9 @@ impl Shim {
                     self.stop(graces);
                     Some(Reply::Stopping)
                 }
+                Event::Request(Request::Pause) => Some(self.pause()),
+                Event::Request(Request::Resume) => Some(self.resume()),
+                Event::Request(Request::Renew) => Some(self.renew()),
                 Event::NotUnderstood => Some(Reply::Refused {
                     reason: Refusal::NotUnderstood,
                 }),
@@ -105,7 +108,6 @@ impl Shim {
                 return Reply::SpawnFailed { failure };
             }
         };
-        let now = Instant::now();
         let identity = agent.identity.clone();
         let written = self.dir.write_durably(
             dir::AGENT,
@@ -113,13 +115,17 @@ impl Shim {
                 agent: identity.clone(),
             },
         );
-        self.stage = Stage::Running(Running {
-            agent,
-            ladder: None,
-            witness: Witness::new(now),
-        });
+        let mut running = Running::new(agent, &self.spec);
+        if self.pause_at_start {
+            running.pause(PausedBy::Request);
+        }
+        let paused = running.paused;
+        self.stage = Stage::Running(running);
         match written {
-            Ok(()) => Reply::Started { agent: identity },
+            Ok(()) => Reply::Started {
+                agent: identity,
+                paused,
+            },
             // An agent that is not on record must not work.
             Err(error) => {
                 self.stop((Duration::ZERO, Duration::ZERO));
@@ -162,6 +168,7 @@ impl Shim {
             Stage::Held => Phase::Held,
             Stage::Running(running) => Phase::Running {
                 agent: running.agent.identity.clone(),
+                paused: running.paused,
             },
             Stage::Closing { agent, .. } | Stage::Writing { agent, .. } => {
                 Phase::Closing { agent: agent.clone() }

@@ -66,6 +66,8 @@ impl Closing {
             survivors: Vec::new(),
             rounds: 0,
             ended_at_unix_micros: exit.ended_at_unix_micros,
+            limit: exit.limit,
+            worked: exit.worked_ms.map(Duration::from_millis),
         };
         Self {
             boot_id: boot_id.clone(),

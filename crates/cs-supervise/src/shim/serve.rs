@@ -8,19 +8,23 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::{Signal, geteuid, getpid};
+use rustix::process::{geteuid, getpid};
 
 use super::agent::Agent;
 use super::close::{Closing, Wait};
 use super::connection::Connection;
+use super::keep::{interrupt, terminate};
 use super::ladder::{Act, Ladder};
+use super::watchdog::{Moment, Watchdog};
 use super::witness::Witness;
 use crate::clock;
 use crate::closed::{AgentExit, Closed};
 use crate::dir::{self, ExecutionDir};
 use crate::identity::{NamedProcess, ProcessIdentity};
+use crate::limits::Limit;
+use crate::pause::PausedBy;
 use crate::tree;
-use crate::wire::{ClosedRecord, ExitRecord, Ident, Reply, Spec};
+use crate::wire::{self, ClosedRecord, ExitRecord, Ident, Reply, Spec};
 
 /// More clients at once are turned away: the daemon and a few commands.
 const MAX_CONNECTIONS: usize = 32;
@@ -43,6 +47,8 @@ pub(super) struct Shim {
     pub(super) stage: Stage,
     /// Set when taking a connection failed: a listener that stays ready must not spin the loop.
     listener_rests: bool,
+    /// Whether the agent is to be paused as soon as it runs.
+    pub(super) pause_at_start: bool,
 }
 
 #[derive(Debug)]
@@ -67,6 +73,8 @@ pub(super) enum Stage {
 pub(super) struct End {
     exit: AgentExit,
     stopped_by_us: bool,
+    limit: Option<Limit>,
+    worked: Option<Duration>,
     agent: Option<ProcessIdentity>,
     known: Vec<NamedProcess>,
     /// How long leftovers may live on.
@@ -79,6 +87,8 @@ impl End {
         Self {
             exit,
             stopped_by_us,
+            limit: None,
+            worked: None,
             agent: None,
             known: Vec::new(),
             grace: Duration::ZERO,
@@ -91,6 +101,11 @@ pub(super) struct Running {
     pub(super) agent: Agent,
     pub(super) ladder: Option<Ladder>,
     pub(super) witness: Witness,
+    pub(super) watchdog: Watchdog,
+    pub(super) paused: Option<PausedBy>,
+    /// The limit that it has reached.
+    pub(super) limit: Option<Limit>,
+    pub(super) spent_due: Instant,
 }
 
 impl Shim {
@@ -111,6 +126,7 @@ impl Shim {
             connections: vec![starter],
             stage: Stage::Held,
             listener_rests: false,
+            pause_at_start: false,
         }
     }
 
@@ -171,14 +187,15 @@ impl Shim {
                 .look(now, &self.dir, &self.ident.boot_id, running.agent.pid);
         }
         let mut due = running.witness.due;
+        if let Some(limit_due) = running.enforce(Moment::now(), &self.dir) {
+            due = due.min(limit_due);
+        }
         if let Some(ladder) = &mut running.ladder {
-            match ladder.advance(now) {
-                Some(Act::Interrupt) => tree::send(&running.agent.pidfd, Signal::INT),
-                Some(Act::Terminate) => tree::walk(getpid(), |member| {
-                    member.signal(Signal::TERM);
-                    // A stopped process takes no other signal until it goes on.
-                    member.signal(Signal::CONT);
-                }),
+            let act = ladder.advance(now);
+            due = due.min(ladder.due());
+            match act {
+                Some(Act::Interrupt) => interrupt(running),
+                Some(Act::Terminate) => terminate(running),
                 Some(Act::Force) => {
                     tree::kill_below(getpid(), || true);
                 }
@@ -188,7 +205,6 @@ impl Shim {
                 }
                 None => {}
             }
-            due = due.min(ladder.due());
         }
         // A pidfd that cannot be had now costs a tick.
         (
@@ -209,6 +225,8 @@ impl Shim {
         let end = End {
             exit,
             stopped_by_us: running.ladder.is_some(),
+            limit: running.limit,
+            worked: Some(running.watchdog.worked(Instant::now())),
             agent: Some(running.agent.identity.clone()),
             known: running.witness.known(),
             grace: running
@@ -231,6 +249,8 @@ impl Shim {
             exit: end.exit,
             stopped_by_us: end.stopped_by_us,
             ended_at_unix_micros: clock::unix_micros(),
+            limit: end.limit,
+            worked_ms: end.worked.map(wire::millis),
             text,
         };
         // A full disk must not keep the tree from being closed; the end is written again with the proof.

@@ -7,6 +7,7 @@
 mod agent;
 mod daemon;
 mod life;
+mod limits;
 mod spawn;
 mod stop;
 mod support;
@@ -21,10 +22,16 @@ fn main() {
         Some("agent") => agent::run(&words[1..]),
         Some("daemon") => daemon::run(&words[1..]),
         _ => {
-            let trials: Vec<Trial> = [life::trials(), spawn::trials(), stop::trials(), survive::trials()]
-                .into_iter()
-                .flatten()
-                .collect();
+            let trials: Vec<Trial> = [
+                life::trials(),
+                limits::trials(),
+                spawn::trials(),
+                stop::trials(),
+                survive::trials(),
+            ]
+            .into_iter()
+            .flatten()
+            .collect();
             libtest_mimic::run(&Arguments::from_args(), trials).exit();
         }
     }

@@ -189,6 +189,11 @@ impl Process {
     }
 }
 
+/// The letter by which the kernel tells a process's state.
+pub(crate) fn state_of(pid: i32) -> Option<String> {
+    Some(look(pid)?.0)
+}
+
 /// State and start of a process.
 fn look(pid: i32) -> Option<(String, u64)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -1,0 +1,134 @@
+//! Keeping an execution within its limits, pausing it and letting it go on.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, getpid};
+
+use super::agent::Agent;
+use super::ladder::Ladder;
+use super::serve::{Running, Shim, Stage};
+use super::watchdog::{Act, Moment, Watchdog};
+use super::witness::Witness;
+use crate::dir::{self, ExecutionDir};
+use crate::limits::Limit;
+use crate::pause::PausedBy;
+use crate::running::StopRequest;
+use crate::tree;
+use crate::wire::{Refusal, Reply, Spec, Spent};
+
+/// How often what was spent is written.
+const SPENT_INTERVAL: Duration = Duration::from_secs(30);
+
+impl Running {
+    pub(super) fn new(agent: Agent, spec: &Spec) -> Self {
+        let now = Moment::now();
+        Self {
+            agent,
+            ladder: None,
+            witness: Witness::new(now.awake),
+            watchdog: Watchdog::new(spec.limits.into(), now),
+            paused: None,
+            limit: None,
+            spent_due: now.awake + SPENT_INTERVAL,
+        }
+    }
+
+    pub(super) fn pause(&mut self, by: PausedBy) {
+        tree::stop_below(getpid(), || true);
+        self.watchdog.pause(Instant::now());
+        self.paused.get_or_insert(by);
+    }
+
+    pub(super) fn resume(&mut self) {
+        self.watchdog.resume(Instant::now());
+        if self.paused.take().is_some() {
+            tree::continue_below(getpid(), || true);
+        }
+    }
+
+    /// Ends it, since it has reached a limit.
+    fn end(&mut self, limit: Limit) {
+        let graces = StopRequest::default();
+        self.limit = Some(limit);
+        self.ladder = Some(Ladder::new(
+            Instant::now(),
+            graces.interrupt_grace,
+            graces.terminate_grace,
+        ));
+    }
+
+    /// Does what the limits ask for. Returns when to look again at the latest.
+    pub(super) fn enforce(&mut self, now: Moment, dir: &ExecutionDir) -> Option<Instant> {
+        if now.awake >= self.spent_due {
+            self.spent_due = now.awake + SPENT_INTERVAL;
+            let spent = Spent::new(self.watchdog.worked(now.awake));
+            // What a full disk keeps from being written now is written the next time.
+            let _: io::Result<()> = dir.write_for_this_boot(dir::SPENT, &spent);
+        }
+        if self.ladder.is_some() {
+            return None;
+        }
+        match self.watchdog.judge(now, dir.spool_blocks_bytes()) {
+            Some(Act::Stop(limit)) => self.end(limit),
+            Some(Act::Pause) => self.pause(PausedBy::Lease),
+            // Somebody else may have let a process go on.
+            None if self.paused.is_some() => drop(tree::stop_below(getpid(), || true)),
+            None => {}
+        }
+        self.watchdog.due(now.awake)
+    }
+}
+
+impl Shim {
+    pub(super) fn pause(&mut self) -> Reply {
+        match &mut self.stage {
+            Stage::Held => self.pause_at_start = true,
+            Stage::Running(running) if running.ladder.is_none() => running.pause(PausedBy::Request),
+            Stage::Running(_) | Stage::Closing { .. } | Stage::Writing { .. } | Stage::Done => {
+                return Reply::Refused {
+                    reason: Refusal::WrongPhase,
+                };
+            }
+        }
+        Reply::PauseIs {
+            paused: Some(PausedBy::Request),
+        }
+    }
+
+    pub(super) fn resume(&mut self) -> Reply {
+        match &mut self.stage {
+            Stage::Held => self.pause_at_start = false,
+            Stage::Running(running) if running.ladder.is_none() => running.resume(),
+            Stage::Running(_) | Stage::Closing { .. } | Stage::Writing { .. } | Stage::Done => {
+                return Reply::Refused {
+                    reason: Refusal::WrongPhase,
+                };
+            }
+        }
+        Reply::PauseIs { paused: None }
+    }
+
+    pub(super) fn renew(&mut self) -> Reply {
+        if let Stage::Running(running) = &mut self.stage {
+            running.watchdog.renew(Instant::now());
+        }
+        Reply::Renewed
+    }
+}
+
+/// Interrupts the agent; one that is paused could not hear it.
+pub(super) fn interrupt(running: &mut Running) {
+    tree::send(&running.agent.pidfd, Signal::INT);
+    running.resume();
+}
+
+/// Asks the whole tree to end.
+pub(super) fn terminate(running: &mut Running) {
+    tree::walk(getpid(), |member| {
+        member.signal(Signal::TERM);
+        // A stopped process takes no other signal until it goes on.
+        member.signal(Signal::CONT);
+    });
+    running.resume();
+}
