@@ -8,6 +8,7 @@
 //! | `sock` | shim | its Unix socket |
 //! | `stdout.spool`, `stderr.spool` | agent | appended; never renamed or cut |
 //! | `stdin` | shim | at GO; its presence says that GO was received |
+//! | `cgroup.json` | shim | at GO, before it makes the agent's control group |
 //! | `agent.json` | shim | once the agent runs |
 //! | `descendants.json` | shim | on its tick, when they changed |
 //! | `spent.json` | shim | every 30 s: how long the agent has worked |
@@ -28,6 +29,7 @@ pub(crate) const SPEC: &str = "spec.json";
 pub(crate) const IDENT: &str = "ident.json";
 pub(crate) const AGENT: &str = "agent.json";
 pub(crate) const DESCENDANTS: &str = "descendants.json";
+pub(crate) const CGROUP: &str = "cgroup.json";
 pub(crate) const SPENT: &str = "spent.json";
 pub(crate) const EXIT: &str = "exit.json";
 pub(crate) const CLOSED: &str = "closed.json";

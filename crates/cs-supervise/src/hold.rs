@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
 
 use crate::closed::{Closed, SpawnFailure};
 use crate::dir::{self, ExecutionDir};
@@ -16,7 +17,7 @@ use crate::identity::{Protocol, ShimIdentity};
 use crate::limits::Limits;
 use crate::link::{Link, LinkError, unexpected};
 use crate::pause::Pauser;
-use crate::running::{Running, await_closed};
+use crate::running::{AgentState, Running, await_closed};
 use crate::shim::SHIM_ARGUMENT;
 use crate::survey::SurveyError;
 use crate::wire::{self, Ident, Phase, Reply, Request, Spec};
@@ -42,6 +43,19 @@ pub struct ExecutionSpec {
     pub leak_grace: Duration,
     /// What it may use.
     pub limits: Limits,
+    /// How its processes are held together.
+    pub containment: Containment,
+}
+
+/// How the processes of an execution are to be held together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Containment {
+    /// By the best means that there are; see [`Tier`](crate::Tier).
+    #[default]
+    Best,
+    /// By the shim alone, also where a control group could be made.
+    Subreaper,
 }
 
 impl ExecutionSpec {
@@ -53,6 +67,7 @@ impl ExecutionSpec {
             cwd: cwd.into(),
             leak_grace: Duration::from_millis(500),
             limits: Limits::default(),
+            containment: Containment::default(),
         }
     }
 }
@@ -267,14 +282,10 @@ impl Held {
             self.link.receive().await
         });
         match answered.await {
-            Ok(Ok(Reply::Started { agent, paused })) => Ok(Running::new(
-                self.link,
-                &self.dir,
-                &self.spec,
-                &self.ident,
-                agent,
-                paused,
-            )),
+            Ok(Ok(Reply::Started { agent, paused, tier })) => {
+                let state = AgentState { agent, paused, tier };
+                Ok(Running::new(self.link, &self.dir, &self.spec, &self.ident, state))
+            }
             Ok(Ok(Reply::SpawnFailed { failure })) => {
                 let closed = await_closed(&mut self.link, &self.dir).await.map_err(unknown)?;
                 Err(GoError::SpawnFailed {
@@ -362,6 +373,7 @@ fn write_spec(dir: &ExecutionDir, spec: &ExecutionSpec) -> Result<Spec, HoldErro
         cwd: spec.cwd.clone(),
         leak_grace_ms: wire::millis(spec.leak_grace),
         limits: spec.limits.into(),
+        containment: spec.containment,
     };
     dir.write_durably(dir::SPEC, &file).map_err(failed("write"))?;
     Ok(file)

@@ -117,6 +117,18 @@ impl NamedProcess {
     }
 }
 
+/// Names those of these processes that live. Their numbers may be given to others at any time: for people only.
+pub(crate) fn named(boot_id: &BootId, pids: Vec<Pid>) -> Vec<NamedProcess> {
+    let name = |pid| {
+        let stat = proc::stat(pid).ok().flatten()?;
+        (!stat.is_dead()).then(|| NamedProcess {
+            identity: ProcessIdentity::new(boot_id.clone(), pid, stat.start_ticks),
+            name: stat.comm,
+        })
+    };
+    pids.into_iter().filter_map(name).collect()
+}
+
 /// The process that owns an execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimIdentity {

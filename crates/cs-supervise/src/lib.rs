@@ -18,6 +18,7 @@ compile_error!(
     "cs-supervise proves the end of a process tree with Linux means; other systems are not supported yet"
 );
 
+mod cgroup;
 mod change;
 mod clock;
 mod closed;
@@ -44,13 +45,14 @@ mod transcript;
 mod tree;
 mod wire;
 
+pub use cgroup::Tier;
 pub use change::ChangeWatch;
 pub use closed::{AgentExit, Closed, Proof, SpawnFailure, SpawnReason};
 pub use crash::kill_this_process;
 pub use dir::ExecutionDir;
 pub use follower::{FollowError, Followed, Follower};
 pub use framer::{Framer, Record};
-pub use hold::{ExecutionSpec, GoError, Held, HoldError, MAX_PROMPT_BYTES, ShimProgram, hold};
+pub use hold::{Containment, ExecutionSpec, GoError, Held, HoldError, MAX_PROMPT_BYTES, ShimProgram, hold};
 pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};
 pub use limits::{Lease, LeaseEnd, Limit, Limits};
 pub use pause::{PauseError, PausedBy, Pauser};

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::cgroup::Tier;
 use crate::closed::Closed;
 use crate::dir::{self, ExecutionDir};
 use crate::identity::{BootId, ProcessIdentity, Protocol};
@@ -41,6 +42,7 @@ pub struct Running {
     stopper: Stopper,
     agent: ProcessIdentity,
     paused: Option<PausedBy>,
+    tier: Tier,
     renewal: Option<Renewal>,
     concluding: JoinSet<Result<Closed, SurveyError>>,
     closed: Option<Closed>,
@@ -68,20 +70,22 @@ impl Renewal {
     }
 }
 
+/// What its shim says of an agent.
+#[derive(Debug)]
+pub(crate) struct AgentState {
+    pub(crate) agent: ProcessIdentity,
+    pub(crate) paused: Option<PausedBy>,
+    pub(crate) tier: Tier,
+}
+
 impl Running {
-    pub(crate) fn new(
-        link: Link,
-        dir: &ExecutionDir,
-        spec: &Spec,
-        ident: &Ident,
-        agent: ProcessIdentity,
-        paused: Option<PausedBy>,
-    ) -> Self {
+    pub(crate) fn new(link: Link, dir: &ExecutionDir, spec: &Spec, ident: &Ident, state: AgentState) -> Self {
         Self {
             link,
             stopper: Stopper::new(dir, spec),
-            agent,
-            paused,
+            agent: state.agent,
+            paused: state.paused,
+            tier: state.tier,
             renewal: Renewal::of(spec, ident),
             concluding: JoinSet::new(),
             closed: None,
@@ -92,6 +96,12 @@ impl Running {
     #[must_use]
     pub fn paused(&self) -> Option<PausedBy> {
         self.paused
+    }
+
+    /// What held its processes together when this handle was made.
+    #[must_use]
+    pub fn tier(&self) -> Tier {
+        self.tier
     }
 
     /// A handle that pauses it and lets it go on.

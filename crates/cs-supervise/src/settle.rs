@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
+use crate::cgroup::Cgroup;
 use crate::clock;
 use crate::closed::{AgentExit, Closed, Proof};
 use crate::dir::{self, ExecutionDir};
-use crate::identity::BootId;
+use crate::identity::{BootId, named};
 use crate::sweep::Sweep;
-use crate::wire::{Agent, ClosedRecord, Descendants, ExitRecord, Ident, Spec, Spent};
+use crate::wire::{Agent, CgroupRecord, ClosedRecord, Descendants, ExitRecord, Ident, Spec, Spent};
 
 /// A process that is not dead so long after it was killed cannot be killed by us.
 const SWEEP_LIMIT: Duration = Duration::from_secs(10);
@@ -95,14 +96,34 @@ fn sweep(dir: &ExecutionDir, boot_id: BootId, closed: &mut Closed) -> io::Result
             .map(|process| process.identity)
             .chain(agent)
             .collect();
-        let mut sweep = Sweep::new(boot_id, spec.cookie_assignment(), known, SWEEP_LIMIT);
+        let group = group_of(dir, &spec)?;
+        if let Some(group) = &group {
+            // Should it be refused, the sweep does it alone.
+            let _: io::Result<()> = group.kill();
+        }
+        let mut sweep = Sweep::new(boot_id.clone(), spec.cookie_assignment(), known, SWEEP_LIMIT);
         closed.survivors = sweep.run()?;
         closed.rounds += sweep.rounds();
+        if let Some(group) = group.filter(|_| closed.survivors.is_empty()) {
+            if group.close(SWEEP_LIMIT)? {
+                closed.proof = Some(Proof::CgroupEmpty);
+                return Ok(());
+            }
+            closed.survivors = named(&boot_id, group.members()?);
+        }
     }
     if closed.survivors.is_empty() {
         closed.proof = Some(Proof::SweepClean);
     }
     Ok(())
+}
+
+/// The control group of an execution, if it is there.
+fn group_of(dir: &ExecutionDir, spec: &Spec) -> io::Result<Option<Cgroup>> {
+    let record = dir.read::<CgroupRecord>(dir::CGROUP)?;
+    // Another name would be another's group.
+    let ours = record.filter(|record| record.path.ends_with(spec.cgroup_name()));
+    Ok(ours.map(|record| Cgroup::at(record.path)).filter(Cgroup::exists))
 }
 
 fn unproven(exit: Option<ExitRecord>, otherwise: AgentExit, spent: Option<Spent>) -> Closed {

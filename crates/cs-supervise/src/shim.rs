@@ -8,6 +8,7 @@ mod agent;
 mod answer;
 mod close;
 mod connection;
+mod contain;
 mod keep;
 mod ladder;
 mod serve;

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::cgroup::Tier;
 use crate::clock;
 use crate::closed::{AgentExit, Closed, Proof};
 use crate::dir::{self, ExecutionDir};
 use crate::identity::ProcessIdentity;
 use crate::link::{Link, LinkError};
 use crate::pause::Pauser;
-use crate::running::{Running, Stopper, await_closed, kill_hung};
+use crate::running::{AgentState, Running, Stopper, await_closed, kill_hung};
 use crate::settle::{Settled, settle};
 use crate::wire::{Ident, Phase, Spec};
 
@@ -172,26 +173,30 @@ async fn attach(dir: &ExecutionDir) -> Option<Result<Verdict, SurveyError>> {
             )));
         }
     };
-    Some(match phase {
-        Phase::Held => Ok(Verdict::Waiting(Waiting {
-            stopper: Stopper::new(dir, &spec),
-            pauser: Pauser::new(dir, &spec.nonce),
-        })),
-        Phase::Running { agent, paused } => Ok(Verdict::Adopted(Running::new(
-            link, dir, &spec, &ident, agent, paused,
-        ))),
-        Phase::Closing { agent: Some(agent) } => Ok(Verdict::Adopted(Running::new(
-            link, dir, &spec, &ident, agent, None,
-        ))),
-        Phase::Closing { agent: None } => {
-            await_closed(&mut link, dir)
-                .await
-                .map(|closed| match closed.exit {
-                    AgentExit::NeverStarted => Verdict::NeverStarted(closed),
-                    _ => Verdict::Finished(closed),
-                })
+    let state = match phase {
+        Phase::Held => {
+            return Some(Ok(Verdict::Waiting(Waiting {
+                stopper: Stopper::new(dir, &spec),
+                pauser: Pauser::new(dir, &spec.nonce),
+            })));
         }
-    })
+        Phase::Closing { agent: None } => {
+            let closed = await_closed(&mut link, dir).await;
+            return Some(closed.map(|closed| match closed.exit {
+                AgentExit::NeverStarted => Verdict::NeverStarted(closed),
+                _ => Verdict::Finished(closed),
+            }));
+        }
+        Phase::Running { agent, paused, tier } => AgentState { agent, paused, tier },
+        Phase::Closing { agent: Some(agent) } => AgentState {
+            agent,
+            paused: None,
+            tier: Tier::default(),
+        },
+    };
+    Some(Ok(Verdict::Adopted(Running::new(
+        link, dir, &spec, &ident, state,
+    ))))
 }
 
 fn hung(dir: &ExecutionDir) -> Result<Verdict, SurveyError> {

@@ -99,11 +99,15 @@ fn default_signals() {
     }
 }
 
-/// Makes what a command starts an agent of this shim: a session of its own, default signals, and dead when the shim is.
+/// Makes what a command starts an agent of this shim: in the control group of the entrance, a session of its own, default signals,
+/// and dead when the shim is.
 ///
 /// The kernel's parent-death signal is sent when the *thread* that forked ends; a shim has one thread.
-pub(crate) fn start_as_agent(command: &mut Command, shim: Pid) {
+pub(crate) fn start_as_agent(command: &mut Command, shim: Pid, entrance: Option<OwnedFd>) {
     let prepare = move || {
+        if let Some(entrance) = &entrance {
+            rustix::io::write(entrance, b"0")?;
+        }
         setsid()?;
         default_signals();
         set_parent_process_death_signal(Some(Signal::KILL))?;

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cgroup::Tier;
 use crate::closed::{AgentExit, Closed, Proof, SpawnFailure};
+use crate::hold::Containment;
 use crate::identity::{BootId, NamedProcess, ProcessIdentity, Protocol};
 use crate::limits::{Lease, LeaseEnd, Limit, Limits};
 use crate::pause::PausedBy;
@@ -35,6 +37,8 @@ pub(crate) struct Spec {
     pub(crate) leak_grace_ms: u64,
     #[serde(default)]
     pub(crate) limits: LimitsRecord,
+    #[serde(default)]
+    pub(crate) containment: Containment,
 }
 
 /// The limits in `spec.json`.
@@ -82,6 +86,11 @@ pub(crate) fn millis(span: Duration) -> u64 {
 }
 
 impl Spec {
+    /// What the control group of the execution is called.
+    pub(crate) fn cgroup_name(&self) -> String {
+        format!("cs-panel-{}", self.cookie)
+    }
+
     /// The environment entry that every process of the execution carries, unless it cleared its environment.
     pub(crate) fn cookie_assignment(&self) -> Vec<u8> {
         format!("{COOKIE_VARIABLE}={}", self.cookie).into_bytes()
@@ -108,6 +117,12 @@ pub(crate) struct Agent {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Descendants {
     pub(crate) processes: Vec<NamedProcess>,
+}
+
+/// `cgroup.json`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct CgroupRecord {
+    pub(crate) path: PathBuf,
 }
 
 /// `spent.json`
@@ -226,6 +241,8 @@ pub(crate) enum Reply {
         agent: ProcessIdentity,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         paused: Option<PausedBy>,
+        #[serde(default)]
+        tier: Tier,
     },
     SpawnFailed {
         failure: SpawnFailure,
@@ -258,6 +275,8 @@ pub(crate) enum Phase {
         agent: ProcessIdentity,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         paused: Option<PausedBy>,
+        #[serde(default)]
+        tier: Tier,
     },
     /// The agent has ended, the tree is being closed. `None`: it never ran.
     Closing { agent: Option<ProcessIdentity> },

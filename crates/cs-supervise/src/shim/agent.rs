@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
 
+use crate::cgroup::Cgroup;
 use crate::closed::{AgentExit, SpawnFailure, SpawnReason};
 use crate::dir::{self, ExecutionDir};
 use crate::identity::ProcessIdentity;
@@ -24,8 +25,15 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Starts the agent of a spec, its prompt on standard input.
-    pub(super) fn start(dir: &ExecutionDir, spec: &Spec, ident: &Ident) -> Result<Self, SpawnFailure> {
+    /// Starts the agent of a spec, its prompt on standard input, in a control group if one is given.
+    pub(super) fn start(
+        dir: &ExecutionDir,
+        spec: &Spec,
+        ident: &Ident,
+        group: Option<&Cgroup>,
+    ) -> Result<Self, SpawnFailure> {
+        let entrance = group.map(Cgroup::entrance).transpose();
+        let entrance = entrance.map_err(|error| system(&error))?;
         let (program, arguments) = spec
             .argv
             .split_first()
@@ -44,7 +52,7 @@ impl Agent {
             .stdin(Stdio::from(stdin))
             .stdout(Stdio::from(stdout))
             .stderr(Stdio::from(stderr));
-        sys::start_as_agent(&mut command, getpid());
+        sys::start_as_agent(&mut command, getpid(), entrance);
         let child = command.spawn().map_err(|error| explain(spec, program, &error))?;
         // Dropped unreaped: it is waited for through its pidfd.
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);

@@ -3,8 +3,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::agent::Agent;
 use super::connection::Event;
+use super::contain;
 use super::ladder::Ladder;
 use super::serve::{End, Running, Shim, Stage};
 use crate::closed::AgentExit;
@@ -101,8 +101,8 @@ impl Shim {
         if let Err(error) = prompt.publish() {
             return self.broken("store the prompt", &error);
         }
-        let agent = match Agent::start(&self.dir, &self.spec, &self.ident) {
-            Ok(agent) => agent,
+        let (agent, group) = match contain::start(&self.dir, &self.spec, &self.ident) {
+            Ok(started) => started,
             Err(failure) => {
                 self.close(End::without_agent(AgentExit::SpawnFailed(failure.clone()), false));
                 return Reply::SpawnFailed { failure };
@@ -115,16 +115,17 @@ impl Shim {
                 agent: identity.clone(),
             },
         );
-        let mut running = Running::new(agent, &self.spec);
+        let mut running = Running::new(agent, group, &self.spec);
         if self.pause_at_start {
             running.pause(PausedBy::Request);
         }
-        let paused = running.paused;
+        let (paused, tier) = (running.paused, running.tier());
         self.stage = Stage::Running(running);
         match written {
             Ok(()) => Reply::Started {
                 agent: identity,
                 paused,
+                tier,
             },
             // An agent that is not on record must not work.
             Err(error) => {
@@ -169,6 +170,7 @@ impl Shim {
             Stage::Running(running) => Phase::Running {
                 agent: running.agent.identity.clone(),
                 paused: running.paused,
+                tier: running.tier(),
             },
             Stage::Closing { agent, .. } | Stage::Writing { agent, .. } => {
                 Phase::Closing { agent: agent.clone() }

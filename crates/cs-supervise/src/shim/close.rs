@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, getpid, waitid};
 
+use super::contain;
 use super::witness::living;
+use crate::cgroup::Cgroup;
 use crate::closed::{Closed, Proof};
-use crate::identity::{BootId, NamedProcess};
+use crate::identity::{BootId, NamedProcess, named};
 use crate::sweep::{Look, Sweep};
 use crate::tree;
 use crate::wire::{ExitRecord, Spec};
@@ -24,8 +26,17 @@ pub(super) struct Closing {
     boot_id: BootId,
     cookie_assignment: Vec<u8>,
     closed: Closed,
-    known: Vec<NamedProcess>,
+    tree: Tree,
     stage: Stage,
+}
+
+/// What is known of a tree besides that it is below this process.
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// Who was seen.
+    pub(super) known: Vec<NamedProcess>,
+    /// The control group that it is in.
+    pub(super) group: Option<Cgroup>,
 }
 
 #[derive(Debug)]
@@ -36,6 +47,8 @@ enum Stage {
     Kill { until: Instant },
     /// Look for what never was our descendant.
     Sweep(Sweep),
+    /// Remove the control group, which is possible only when it is empty.
+    Group { until: Instant },
     /// Nothing more can be done.
     Over,
 }
@@ -51,13 +64,7 @@ pub(super) enum Wait {
 
 impl Closing {
     /// A tree whose leftovers may end by themselves until a moment.
-    pub(super) fn new(
-        spec: &Spec,
-        boot_id: &BootId,
-        exit: ExitRecord,
-        known: Vec<NamedProcess>,
-        until: Instant,
-    ) -> Self {
+    pub(super) fn new(spec: &Spec, boot_id: &BootId, exit: ExitRecord, tree: Tree, until: Instant) -> Self {
         let closed = Closed {
             exit: exit.exit,
             stopped_by_us: exit.stopped_by_us,
@@ -73,7 +80,7 @@ impl Closing {
             boot_id: boot_id.clone(),
             cookie_assignment: spec.cookie_assignment(),
             closed,
-            known,
+            tree,
             stage: Stage::Grace { until },
         }
     }
@@ -98,6 +105,10 @@ impl Closing {
                     self.kill(now, until)
                 }
                 Stage::Sweep(_) => self.sweep(now),
+                Stage::Group { until } => {
+                    let until = *until;
+                    self.group(now, until)
+                }
                 Stage::Over => Some(Wait::Nothing(self.closed.clone())),
             };
             if let Some(wait) = wait {
@@ -124,6 +135,7 @@ impl Closing {
     fn kill(&mut self, now: Instant, until: Instant) -> Option<Wait> {
         if reap_all() == Children::None {
             let known = self
+                .tree
                 .known
                 .iter()
                 .map(|process| process.identity.clone())
@@ -142,7 +154,7 @@ impl Closing {
             self.stage = Stage::Over;
             return None;
         }
-        self.closed.rounds += tree::kill_below(getpid(), || true);
+        self.closed.rounds += contain::kill(self.tree.group.as_ref());
         Some(Wait::For(pins(), now + LOOK_INTERVAL))
     }
 
@@ -156,8 +168,9 @@ impl Closing {
                 // What the sweep killed may have left an orphan to us.
                 if reap_all() == Children::None {
                     self.closed.rounds += sweep.rounds();
-                    self.closed.proof = Some(Proof::SubreaperEmpty);
-                    self.stage = Stage::Over;
+                    self.stage = Stage::Group {
+                        until: now + KILL_LIMIT,
+                    };
                 } else {
                     self.stage = Stage::Kill {
                         until: now + KILL_LIMIT,
@@ -180,6 +193,36 @@ impl Closing {
                 None
             }
         }
+    }
+}
+
+impl Closing {
+    fn group(&mut self, now: Instant, until: Instant) -> Option<Wait> {
+        let Some(group) = &self.tree.group else {
+            return self.proven(Proof::SubreaperEmpty);
+        };
+        match group.close(Duration::ZERO) {
+            Ok(true) => return self.proven(Proof::CgroupEmpty),
+            Ok(false) if now < until => {}
+            // Somebody else has removed it, or it cannot be read: what is known without it holds.
+            Ok(false) | Err(_) => {
+                self.closed.survivors = named(&self.boot_id, group.members().unwrap_or_default());
+                if self.closed.survivors.is_empty() {
+                    return self.proven(Proof::SubreaperEmpty);
+                }
+                self.stage = Stage::Over;
+                return None;
+            }
+        }
+        // Somebody has put a process into it that was never ours.
+        self.closed.rounds += contain::kill(Some(group));
+        Some(Wait::For(Vec::new(), now + LOOK_INTERVAL))
+    }
+
+    fn proven(&mut self, proof: Proof) -> Option<Wait> {
+        self.closed.proof = Some(proof);
+        self.stage = Stage::Over;
+        None
     }
 }
 

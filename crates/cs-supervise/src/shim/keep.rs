@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, getpid};
 
 use super::agent::Agent;
+use super::contain;
 use super::ladder::Ladder;
 use super::serve::{Running, Shim, Stage};
 use super::watchdog::{Act, Moment, Watchdog};
 use super::witness::Witness;
+use crate::cgroup::{Cgroup, Tier};
 use crate::dir::{self, ExecutionDir};
 use crate::limits::Limit;
 use crate::pause::PausedBy;
@@ -21,10 +23,11 @@ use crate::wire::{Refusal, Reply, Spec, Spent};
 const SPENT_INTERVAL: Duration = Duration::from_secs(30);
 
 impl Running {
-    pub(super) fn new(agent: Agent, spec: &Spec) -> Self {
+    pub(super) fn new(agent: Agent, group: Option<Cgroup>, spec: &Spec) -> Self {
         let now = Moment::now();
         Self {
             agent,
+            group,
             ladder: None,
             witness: Witness::new(now.awake),
             watchdog: Watchdog::new(spec.limits.into(), now),
@@ -34,8 +37,15 @@ impl Running {
         }
     }
 
+    pub(super) fn tier(&self) -> Tier {
+        match self.group {
+            Some(_) => Tier::Cgroup,
+            None => Tier::Subreaper,
+        }
+    }
+
     pub(super) fn pause(&mut self, by: PausedBy) {
-        tree::stop_below(getpid(), || true);
+        contain::freeze(self.group.as_ref());
         self.watchdog.pause(Instant::now());
         self.paused.get_or_insert(by);
     }
@@ -43,7 +53,7 @@ impl Running {
     pub(super) fn resume(&mut self) {
         self.watchdog.resume(Instant::now());
         if self.paused.take().is_some() {
-            tree::continue_below(getpid(), || true);
+            contain::thaw(self.group.as_ref());
         }
     }
 
@@ -73,7 +83,7 @@ impl Running {
             Some(Act::Stop(limit)) => self.end(limit),
             Some(Act::Pause) => self.pause(PausedBy::Lease),
             // Somebody else may have let a process go on.
-            None if self.paused.is_some() => drop(tree::stop_below(getpid(), || true)),
+            None if self.paused.is_some() => contain::freeze(self.group.as_ref()),
             None => {}
         }
         self.watchdog.due(now.awake)

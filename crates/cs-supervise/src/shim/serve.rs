@@ -8,22 +8,23 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::{geteuid, getpid};
+use rustix::process::geteuid;
 
 use super::agent::Agent;
-use super::close::{Closing, Wait};
+use super::close::{Closing, Tree, Wait};
 use super::connection::Connection;
+use super::contain;
 use super::keep::{interrupt, terminate};
 use super::ladder::{Act, Ladder};
 use super::watchdog::{Moment, Watchdog};
 use super::witness::Witness;
+use crate::cgroup::Cgroup;
 use crate::clock;
 use crate::closed::{AgentExit, Closed};
 use crate::dir::{self, ExecutionDir};
 use crate::identity::{NamedProcess, ProcessIdentity};
 use crate::limits::Limit;
 use crate::pause::PausedBy;
-use crate::tree;
 use crate::wire::{self, ClosedRecord, ExitRecord, Ident, Reply, Spec};
 
 /// More clients at once are turned away: the daemon and a few commands.
@@ -76,6 +77,7 @@ pub(super) struct End {
     limit: Option<Limit>,
     worked: Option<Duration>,
     agent: Option<ProcessIdentity>,
+    group: Option<Cgroup>,
     known: Vec<NamedProcess>,
     /// How long leftovers may live on.
     grace: Duration,
@@ -90,6 +92,7 @@ impl End {
             limit: None,
             worked: None,
             agent: None,
+            group: None,
             known: Vec::new(),
             grace: Duration::ZERO,
         }
@@ -99,6 +102,8 @@ impl End {
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) agent: Agent,
+    /// The control group that the tree is in.
+    pub(super) group: Option<Cgroup>,
     pub(super) ladder: Option<Ladder>,
     pub(super) witness: Witness,
     pub(super) watchdog: Watchdog,
@@ -197,7 +202,7 @@ impl Shim {
                 Some(Act::Interrupt) => interrupt(running),
                 Some(Act::Terminate) => terminate(running),
                 Some(Act::Force) => {
-                    tree::kill_below(getpid(), || true);
+                    contain::kill(running.group.as_ref());
                 }
                 Some(Act::GiveUp) => {
                     self.agent_ended(AgentExit::Unknown);
@@ -228,6 +233,7 @@ impl Shim {
             limit: running.limit,
             worked: Some(running.watchdog.worked(Instant::now())),
             agent: Some(running.agent.identity.clone()),
+            group: running.group.clone(),
             known: running.witness.known(),
             grace: running
                 .ladder
@@ -259,7 +265,10 @@ impl Shim {
             &self.spec,
             &self.ident.boot_id,
             record,
-            end.known,
+            Tree {
+                known: end.known,
+                group: end.group,
+            },
             Instant::now() + end.grace,
         );
         self.stage = Stage::Closing {

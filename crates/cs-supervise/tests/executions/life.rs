@@ -7,11 +7,18 @@ use std::time::{Duration, Instant};
 use cs_supervise::{AgentExit, Followed, Follower, GoError, MAX_PROMPT_BYTES, Proof, Verdict};
 use libtest_mimic::Trial;
 
-use crate::support::{Scratch, alive, assert_closed, spec_of, trial, words};
+use crate::support::{Scratch, alive, assert_closed, per_tier, spec_of, trial, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![
-        trial("an_agent_runs_to_its_end_and_its_output_and_code_are_kept", runs),
+    let both = [
+        per_tier("an_agent_runs_to_its_end_and_its_output_and_code_are_kept", runs),
+        per_tier(
+            "s7_a_process_that_outlives_the_agent_is_named_as_leaked_and_dead",
+            leaks,
+        ),
+        per_tier("s13_an_agent_need_not_read_its_prompt", unread_prompt),
+    ];
+    let once = vec![
         trial(
             "an_agent_gets_its_environment_its_directory_and_no_descriptor_but_its_own",
             gets,
@@ -21,13 +28,8 @@ pub(crate) fn trials() -> Vec<Trial> {
             "s13_a_prompt_of_8_mb_and_as_much_output_before_it_is_read_do_not_block",
             large_prompt,
         ),
-        trial("s13_an_agent_need_not_read_its_prompt", unread_prompt),
         trial("a_prompt_that_cannot_be_stored_starts_nothing", unstored_prompt),
         trial("a_prompt_beyond_the_limit_starts_nothing", long_prompt),
-        trial(
-            "s7_a_process_that_outlives_the_agent_is_named_as_leaked_and_dead",
-            leaks,
-        ),
         trial("a_process_that_ends_within_the_grace_is_not_leaked", no_leak),
         trial("ps2_without_go_nothing_runs_and_the_shim_ends_itself", never_go),
         trial("an_abandoned_execution_never_started", abandoned),
@@ -37,7 +39,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         ),
         trial("twenty_executions_at_once_are_all_closed", many),
         trial("output_can_be_followed_while_the_agent_runs", followed),
-    ]
+    ];
+    both.into_iter().flatten().chain(once).collect()
 }
 
 async fn runs(scratch: Scratch) {

@@ -10,11 +10,25 @@ use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{
-    Process, Scratch, adopt, alive, assert_closed, shim_of, spec_of, state_of, trial, until, words,
+    Scratch, adopt, alive, assert_closed, per_tier, shim_of, spec_of, state_of, trial, until, words,
 };
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![
+    let both = [
+        per_tier("a_pause_stops_the_whole_tree_and_a_resume_lets_it_go_on", pause),
+        per_tier(
+            "a_pause_before_go_holds_the_agent_as_soon_as_it_runs",
+            pause_before,
+        ),
+        per_tier("a_stop_ends_a_pause_politely", stop_paused),
+        per_tier("a_force_ends_what_is_paused", force_paused),
+        per_tier(
+            "an_execution_that_nobody_follows_is_paused_and_can_go_on",
+            lease_pauses,
+        ),
+        per_tier("s10_a_paused_execution_spends_nothing", paused_spends_nothing),
+    ];
+    let once = vec![
         trial(
             "an_agent_that_fills_the_disk_is_stopped_and_the_limit_is_named",
             disk,
@@ -28,29 +42,18 @@ pub(crate) fn trials() -> Vec<Trial> {
             "s10_time_worked_is_not_counted_anew_by_the_next_daemon",
             over_restarts,
         ),
-        trial("s10_a_paused_execution_spends_nothing", paused_spends_nothing),
         trial(
             "an_execution_that_nobody_follows_is_stopped_at_its_leases_end",
             lease_stops,
         ),
-        trial(
-            "an_execution_that_nobody_follows_is_paused_and_can_go_on",
-            lease_pauses,
-        ),
         trial("a_lease_lasts_while_somebody_follows", lease_renewed),
-        trial("a_pause_stops_the_whole_tree_and_a_resume_lets_it_go_on", pause),
-        trial(
-            "a_pause_before_go_holds_the_agent_as_soon_as_it_runs",
-            pause_before,
-        ),
-        trial("a_stop_ends_a_pause_politely", stop_paused),
-        trial("a_force_ends_what_is_paused", force_paused),
         trial("what_has_ended_cannot_be_paused", pause_ended),
         trial(
             "a_daemon_that_looks_away_while_a_dead_shim_is_settled_gets_the_end",
             looks_away,
         ),
-    ]
+    ];
+    both.into_iter().flatten().chain(once).collect()
 }
 
 const MOMENT: Duration = Duration::from_millis(300);
@@ -176,7 +179,7 @@ async fn lease_pauses(scratch: Scratch) {
     let gate = format!("await={}", scratch.text("gate"));
     let spec = limited(&[vec![gate], words(&["exit=4"])].concat(), lease(LeaseEnd::Pause));
     let agent = scratch.start_spec(&spec, b"").await.agent().pid();
-    until("the agent stands still", || is_stopped(agent)).await;
+    until("the agent stands still", || stand_still(&scratch, &[agent])).await;
     fs::write(scratch.path("gate"), "").unwrap();
     let mut running = adopt(&scratch).await;
     assert_eq!(running.paused(), Some(PausedBy::Lease));
@@ -196,12 +199,19 @@ async fn lease_renewed(scratch: Scratch) {
     assert_eq!(closed.limit, None);
 }
 
-fn is_stopped(pid: i32) -> bool {
-    state_of(pid).is_some_and(|state| state == "T")
-}
-
-fn all_stopped(processes: &[Process]) -> bool {
-    processes.iter().all(|process| is_stopped(process.pid))
+/// Whether these processes of the execution stand still. In a control group the kernel says so of all at once.
+fn stand_still(scratch: &Scratch, pids: &[i32]) -> bool {
+    match scratch.group() {
+        Some(group) => {
+            let events = fs::read_to_string(group.join("cgroup.events")).unwrap();
+            let there = fs::read_to_string(group.join("cgroup.procs")).unwrap();
+            let is_there = |pid: &i32| there.lines().any(|line| line == pid.to_string());
+            events.contains("frozen 1") && pids.iter().all(is_there)
+        }
+        None => pids
+            .iter()
+            .all(|pid| state_of(*pid).is_some_and(|state| state == "T")),
+    }
 }
 
 async fn pause(scratch: Scratch) {
@@ -209,26 +219,32 @@ async fn pause(scratch: Scratch) {
     let mut running = scratch.start(&agent).await;
     let descendants = scratch.descendants().await;
     until("it says something", || !scratch.stdout().is_empty()).await;
-    assert!(!all_stopped(&descendants));
+    let all: Vec<i32> = descendants
+        .iter()
+        .map(|process| process.pid)
+        .chain([running.agent().pid()])
+        .collect();
+    assert!(!stand_still(&scratch, &all));
     let pauser = running.pauser();
     pauser.pause().await.unwrap();
     // The signals are delivered; each process obeys when it is next scheduled.
-    until("the tree stands still", || {
-        all_stopped(&descendants) && is_stopped(running.agent().pid())
-    })
-    .await;
+    until("the tree stands still", || stand_still(&scratch, &all)).await;
     let said = scratch.stdout();
     assert_eq!(adopt(&scratch).await.paused(), Some(PausedBy::Request));
     pauser.pause().await.unwrap();
-    // Somebody else lets a process go on: the shim sees it on its tick.
-    kill_process(Pid::from_raw(descendants[1].pid).unwrap(), Signal::CONT).unwrap();
-    until("it stands still again", || all_stopped(&descendants)).await;
-    assert_eq!(scratch.stdout(), said);
+    // Somebody else lets it go on: the shim sees it on its tick.
+    match scratch.group() {
+        Some(group) => fs::write(group.join("cgroup.freeze"), "0").unwrap(),
+        None => kill_process(Pid::from_raw(descendants[1].pid).unwrap(), Signal::CONT).unwrap(),
+    }
+    until("it stands still again", || stand_still(&scratch, &all)).await;
+    let said_then = scratch.stdout();
+    assert!(said_then.starts_with(&said));
     pauser.resume().await.unwrap();
-    until("it goes on", || scratch.stdout() != said).await;
+    until("it goes on", || scratch.stdout() != said_then).await;
     assert!(adopt(&scratch).await.paused().is_none());
     until("all go on", || {
-        descendants.iter().all(|process| !is_stopped(process.pid))
+        all.iter().all(|pid| !stand_still(&scratch, &[*pid]))
     })
     .await;
     let closed = running.stop(StopRequest::FORCE).await.unwrap();
@@ -246,7 +262,10 @@ async fn pause_before(scratch: Scratch) {
     pauser.pause().await.unwrap();
     let mut running = held.go(b"").await.unwrap();
     assert_eq!(running.paused(), Some(PausedBy::Request));
-    until("the agent stands still", || is_stopped(running.agent().pid())).await;
+    until("the agent stands still", || {
+        stand_still(&scratch, &[running.agent().pid()])
+    })
+    .await;
     assert!(scratch.stdout().lines().count() < 1000);
     pauser.resume().await.unwrap();
     assert_eq!(running.closed().await.unwrap().exit, AgentExit::Exited(0));

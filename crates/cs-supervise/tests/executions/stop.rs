@@ -6,32 +6,35 @@ use cs_supervise::{AgentExit, StopRequest};
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::support::{KINDS, Scratch, adopt, alive, assert_closed, spec_of, trial, until, words};
+use crate::support::{KINDS, Scratch, adopt, alive, assert_closed, per_tier, spec_of, trial, until, words};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![
-        trial(
+    let both = [
+        per_tier(
             "s1_a_stop_closes_plain_setsid_double_forked_and_clean_descendants",
             whole_tree,
         ),
-        trial(
+        per_tier(
             "s1_a_group_kill_of_the_same_tree_leaves_three_alive",
             group_kill_misses,
         ),
-        trial("an_agent_that_ends_on_the_interrupt_is_not_forced", polite),
-        trial(
+        per_tier("an_agent_that_ends_on_the_interrupt_is_not_forced", polite),
+        per_tier(
             "the_termination_signal_reaches_descendants_in_other_sessions",
             terminates_all,
         ),
-        trial(
+        per_tier(
             "s8_an_agent_that_ignores_signals_and_stops_itself_is_forced_after_the_grace",
             ignored,
         ),
-        trial("s8_a_tree_that_changes_its_pids_all_the_time_is_closed", hopping),
-        trial("s8_a_second_stop_forces_at_once", second_stop),
+        per_tier("s8_a_tree_that_changes_its_pids_all_the_time_is_closed", hopping),
+        per_tier("s8_a_second_stop_forces_at_once", second_stop),
+    ];
+    let once = vec![
         trial("anybody_with_the_directory_can_stop_and_all_are_told", by_another),
         trial("stopping_what_has_ended_returns_its_end", after_the_end),
-    ]
+    ];
+    both.into_iter().flatten().chain(once).collect()
 }
 
 const LONG: Duration = Duration::from_secs(3600);

@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cs_supervise::{
-    Closed, ExecutionDir, ExecutionSpec, HoldError, ProcessIdentity, Proof, Running, ShimProgram, Verdict,
-    hold, survey,
+    Closed, Containment, ExecutionDir, ExecutionSpec, HoldError, ProcessIdentity, Proof, Running,
+    ShimProgram, Tier, Verdict, hold, survey,
 };
 use libtest_mimic::{Failed, Trial};
 
@@ -34,10 +34,35 @@ pub(crate) fn trial<F: Future<Output = ()>>(
     })
 }
 
+/// One test for each means by which executions are held together. A tier that this machine does not offer says so.
+pub(crate) fn per_tier<F: Future<Output = ()>>(
+    name: &str,
+    test: impl FnOnce(Scratch) -> F + Clone + Send + 'static,
+) -> Vec<Trial> {
+    let with_group = test.clone();
+    vec![
+        trial(&format!("{name}_by_subreaper"), test),
+        trial(&format!("{name}_by_cgroup"), async move |mut scratch| {
+            if let Tier::Subreaper = Tier::best() {
+                return say_not_tested("no writable control group (version 2) is mounted here");
+            }
+            scratch.tier = Tier::Cgroup;
+            with_group(scratch).await;
+        }),
+    ]
+}
+
+#[expect(clippy::print_stderr, reason = "what this machine cannot show must be told")]
+pub(crate) fn say_not_tested(why: &str) {
+    eprintln!("NOT TESTED: {why}");
+}
+
 /// A directory for one test, with one execution in it.
 pub(crate) struct Scratch {
     root: tempfile::TempDir,
     pub(crate) dir: ExecutionDir,
+    /// What holds the execution together, and so what proof its end must have.
+    pub(crate) tier: Tier,
 }
 
 impl Scratch {
@@ -51,7 +76,11 @@ impl Scratch {
         }
         .unwrap();
         let dir = ExecutionDir::at(root.path().join("execution"));
-        Self { root, dir }
+        Self {
+            root,
+            dir,
+            tier: Tier::Subreaper,
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -84,12 +113,19 @@ impl Scratch {
     }
 
     pub(crate) async fn start_spec(&self, spec: &ExecutionSpec, prompt: &[u8]) -> Running {
-        self.hold(spec).await.unwrap().go(prompt).await.unwrap()
+        let running = self.hold(spec).await.unwrap().go(prompt).await.unwrap();
+        assert_eq!(running.tier(), self.tier);
+        running
     }
 
     pub(crate) async fn hold(&self, spec: &ExecutionSpec) -> Result<cs_supervise::Held, HoldError> {
         ExecutionDir::create(self.dir.path()).unwrap();
-        hold(&ShimProgram::current().unwrap(), &self.dir, spec).await
+        let mut spec = spec.clone();
+        spec.containment = match self.tier {
+            Tier::Cgroup => Containment::Best,
+            Tier::Subreaper => Containment::Subreaper,
+        };
+        hold(&ShimProgram::current().unwrap(), &self.dir, &spec).await
     }
 
     /// A scratch directory of its own within this one.
@@ -99,7 +135,11 @@ impl Scratch {
             .tempdir_in(self.root.path())
             .unwrap();
         let dir = ExecutionDir::at(root.path().join("execution"));
-        Self { root, dir }
+        Self {
+            root,
+            dir,
+            tier: self.tier,
+        }
     }
 
     /// Starts a daemon of its own and waits until it has come to its station.
@@ -124,6 +164,29 @@ impl Scratch {
         survey(&self.dir, Duration::from_secs(20)).await.unwrap()
     }
 
+    /// The proof that a shim must give of the end.
+    pub(crate) fn proof(&self) -> Proof {
+        match self.tier {
+            Tier::Cgroup => Proof::CgroupEmpty,
+            Tier::Subreaper => Proof::SubreaperEmpty,
+        }
+    }
+
+    /// The proof that must be given of the end when the shim is gone.
+    pub(crate) fn proof_without_shim(&self) -> Proof {
+        match self.tier {
+            Tier::Cgroup => Proof::CgroupEmpty,
+            Tier::Subreaper => Proof::SweepClean,
+        }
+    }
+
+    /// The execution's control group; it need not be there any more.
+    pub(crate) fn group(&self) -> Option<PathBuf> {
+        let record = fs::read(self.dir.path().join("cgroup.json")).ok()?;
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+        Some(record["path"].as_str().unwrap().into())
+    }
+
     pub(crate) fn stdout(&self) -> String {
         fs::read_to_string(self.dir.stdout_spool()).unwrap()
     }
@@ -138,7 +201,9 @@ pub(crate) fn spec_of(words: &[String]) -> ExecutionSpec {
         .into_iter()
         .chain(words.iter().map(Into::into))
         .collect();
-    ExecutionSpec::new(argv, vec![("PATH".into(), "/usr/bin:/bin".into())], "/")
+    let mut spec = ExecutionSpec::new(argv, vec![("PATH".into(), "/usr/bin:/bin".into())], "/");
+    spec.containment = Containment::Subreaper;
+    spec
 }
 
 pub(crate) fn words(text: &[&str]) -> Vec<String> {
@@ -226,8 +291,9 @@ pub(crate) async fn read_when_there(file: &Path) -> String {
 pub(crate) fn assert_closed(scratch: &Scratch, closed: &Closed) {
     assert_eq!(
         (closed.proof, closed.survivors.as_slice()),
-        (Some(Proof::SubreaperEmpty), &[][..])
+        (Some(scratch.proof()), &[][..])
     );
+    assert!(!scratch.group().is_some_and(|group| group.exists()));
     assert!(scratch.dir.path().join("closed.json").exists());
 }
 
