@@ -17,8 +17,8 @@ pub(crate) struct Said {
     pub(crate) pending: BTreeSet<OperationId>,
     /// Attempts, each with whether an execution answers for it.
     pub(crate) runs: BTreeSet<(RunId, Epoch)>,
-    /// Attempts that nothing is registered for.
-    pub(crate) starting: BTreeSet<RunId>,
+    /// Those of them that nothing is registered for.
+    pub(crate) starting: BTreeSet<(RunId, Epoch)>,
     /// Landings.
     pub(crate) landings: BTreeSet<(LandingId, Epoch)>,
     /// Whether this machine's runs are still to be taken over from the record.
@@ -73,12 +73,9 @@ fn read_copy(copy: &Path, machine: &Machine) -> Result<Said, String> {
     found.acknowledged.iter().for_each(|one| _ = add(one.row()));
     found.failed.iter().for_each(|one| _ = add(one.row()));
     found.receipts.iter().for_each(|one| _ = add(one.row()));
-    let starting = said
-        .runs
-        .iter()
-        .map(|(run, _)| *run)
-        .filter(|run| journal.is_starting(*run));
-    said.starting = starting.collect();
+    let claimed = found.claimed.iter().map(|one| (one.row().run, one.row().epoch));
+    let prepared = found.prepared.iter().map(|one| (one.row().run, one.row().epoch));
+    said.starting = claimed.chain(prepared).collect();
     let claimed = found
         .landings_claimed
         .iter()

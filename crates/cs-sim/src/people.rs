@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use cs_daemon::control::Request;
-use cs_model::{
-    AskState, CardId, CardState, Clock, IdSource, LandingId, Opening, PauseKind, RunState, TurnId,
-};
+use cs_model::{AskState, CardId, CardState, Clock, IdSource, LandingId, Opening, PauseKind, TurnId};
 use cs_record::{
     AcceptLanding, AnswerAsk, Ask, Card, HandBack, Machines, PeopleActs, Plan, RecordError, Scope, Send,
     SendTo,
@@ -17,6 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::actor::Actor;
 use crate::invariant::Event;
+use crate::ledger;
 use crate::machine::{AGENT, person};
 use crate::world::World;
 
@@ -97,7 +96,7 @@ impl Actor for Person {
         for card in &rows.cards {
             // What failed or was stopped is tried again until all of it is answered.
             let waits =
-                |turn: &&cs_record::Turn| turn.card == card.id && turn.state == cs_model::TurnState::Pending;
+                |turn: &&cs_record::Turn| turn.card == card.id && turn.state != cs_model::TurnState::Settled;
             let is_over = matches!(card.state, CardState::Failed | CardState::Stopped);
             // What waits for a card that nobody will land is wanted now.
             let is_kept = card.state == CardState::Open && world.dice.chance(1_000);
@@ -247,15 +246,20 @@ impl Actor for Asker {
             answer(world, ask).await;
         }
         // What could not be ended before is gone by now: a person says so by asking for its end once more.
-        let now = world.clock.now();
-        let is_old = |run: &&cs_record::Run| {
-            now.since(run.resumed_at.unwrap_or(run.started_at)) > Duration::from_secs(120)
-        };
-        let may_be_left = |run: &&cs_record::Run| run.process.is_some() || run.state == RunState::Running;
-        for run in rows.runs.iter().filter(may_be_left).filter(is_old) {
-            let mut machines = world.machines.iter().filter(|machine| machine.id == run.machine);
-            if machines.all(|machine| !machine.cards_at_work().contains(&run.card)) {
-                stop_now(world, run.card);
+        for machine in &world.machines {
+            let said = ledger::read(machine).unwrap_or_default();
+            let now = world.clock.now();
+            let is_old = |run: &&cs_record::Run| {
+                let began = run.resumed_at.unwrap_or(run.started_at);
+                now.since(began) > Duration::from_secs(120)
+            };
+            let is_left = |run: &&cs_record::Run| {
+                said.runs.iter().any(|(held, _)| *held == run.id) || run.process.is_some()
+            };
+            for run in rows.runs.iter().filter(is_left).filter(is_old) {
+                if !machine.cards_at_work().contains(&run.card) {
+                    stop_now(world, run.card);
+                }
             }
         }
     }

@@ -33,6 +33,13 @@ fn every_invariant_holds_from_seed_375_on() {
     hold(375..500);
 }
 
+/// Invariant 7. A daemon without its ledger ended what a person had stopped, could not prove that nothing of it was left, and freed
+/// the card all the same.
+#[test]
+fn a_leftover_that_is_not_proven_closed_keeps_its_card() {
+    hold(1537..1538);
+}
+
 /// Says how many seeds it takes until an invariant with this number notices.
 fn notices(mutant: Mutant, invariants: &[&str]) {
     let options = Options {

@@ -9,7 +9,7 @@ use cs_journal::{Registered, Started};
 use cs_record::{Card, StoppedRun};
 use cs_supervise::{AgentExit, Closed, StopRequest};
 
-use super::settle::{Live, LiveState, report_failed, report_interrupted};
+use super::settle::{Live, LiveState, named, report_failed, report_interrupted};
 use super::start::{FailureNote, note_process};
 use super::{Trouble, unlisted};
 use crate::context::Context;
@@ -128,9 +128,14 @@ pub(super) async fn leftover(cx: &Context, run: &StoppedRun) -> Result<(), Troub
     let names = cx.deps.executions.names(run.run, run.epoch).await;
     let mut known = None;
     for name in names.map_err(unlisted)? {
-        if let Left::Live(LiveState::Running(running)) = look(cx, &name).await? {
-            let stopped = running.stop(StopRequest::default()).await?;
-            tracing::info!(run = %run.run, ?stopped, "a run that the ledger did not know was closed");
+        let closed = match look(cx, &name).await? {
+            Left::Nothing => None,
+            Left::Live(LiveState::Running(running)) => Some(running.stop(StopRequest::default()).await?),
+            Left::Live(LiveState::Closed(closed)) => Some(closed),
+        };
+        if let Some(closed) = closed {
+            tracing::info!(run = %run.run, ?closed, "a run that the ledger did not know was ended");
+            proven(cx, run, &closed)?;
         }
         known = cx.deps.executions.attempt(&name).await.or(known);
     }
@@ -149,6 +154,24 @@ pub(super) async fn leftover(cx: &Context, run: &StoppedRun) -> Result<(), Troub
         .await?;
     tracing::debug!(?cleared, run = %run.run, "the process is off the record");
     Ok(())
+}
+
+/// What is not proven closed keeps its slot and its tree: its process stays on the record, and it is looked at again.
+fn proven(cx: &Context, run: &StoppedRun, closed: &Closed) -> Result<(), Trouble> {
+    if closed.proof.is_some() {
+        return Ok(());
+    }
+    let left: Vec<String> = closed.survivors.iter().map(named).collect();
+    cx.said(&format!(
+        "run {} of card {} is over and not proven closed; still there: {}; end them",
+        run.run.short(),
+        run.card.short(),
+        left.join(", ")
+    ));
+    Err(Trouble::Local {
+        what: "something of a run that is over could not be ended",
+        source: std::io::ErrorKind::ResourceBusy.into(),
+    })
 }
 
 async fn look(cx: &Context, name: &str) -> Result<Left, Trouble> {

@@ -336,6 +336,6 @@ fn say_leaks(cx: &Context, started: &Started, closed: &Closed) {
     ));
 }
 
-fn named(process: &NamedProcess) -> String {
+pub(super) fn named(process: &NamedProcess) -> String {
     format!("{} (pid {})", process.name, process.identity.pid())
 }

@@ -32,7 +32,7 @@ impl Invariant for NothingUnseen {
                 };
                 let said = ledger::read(machine)?;
                 let is_known = said.runs.contains(&(attempt.run, attempt.epoch));
-                if !is_known || said.starting.contains(&attempt.run) {
+                if !is_known || said.starting.contains(&(attempt.run, attempt.epoch)) {
                     return Err(format!("{attempt} is not registered in the ledger"));
                 }
             }
