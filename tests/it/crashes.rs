@@ -1,5 +1,6 @@
 //! The daemon dies at each border of its protocols; the next one finds exactly one agent, one answer, one landing.
-//! P1 to P13 are the borders of the start protocol, L1 to L6 those of a landing; `cs_daemon::Border` says what lies between.
+//! P1 to P13 are the borders of the start protocol, P14 to P26 those of what comes of a start, L1 to L6 those of a landing;
+//! `cs_daemon::Border` says what lies between.
 
 use std::fs;
 
@@ -90,6 +91,12 @@ borders! { check_start:
     p11_the_agent_ended_and_its_outcome_is_not_durable = "P11";
     p12_the_outcome_is_durable_and_not_on_the_record = "P12";
     p13_the_answer_is_written_and_not_acknowledged = "P13";
+    p26_turns_are_taken_and_none_is_on_its_way = "P26";
+}
+
+borders! { check_failed_start:
+    p17_the_failed_start_is_noted_and_not_written = "P17";
+    p18_the_end_is_written_and_its_answer_lost = "P18";
 }
 
 borders! { check_landing:
@@ -99,6 +106,169 @@ borders! { check_landing:
     l4_the_base_has_moved_and_the_ledger_does_not_know = "L4";
     l5_the_result_is_durable_and_not_on_the_record = "L5";
     l6_the_result_is_written_and_not_acknowledged = "L6";
+}
+
+/// The question of a run was settled and not acknowledged: it is asked once, and the run waits for the answer.
+#[test]
+fn p14_the_question_is_on_the_record_and_not_acknowledged() {
+    let desk = Desk::new();
+    desk.script(&json!([
+        {"when": "first", "steps": [desk.count("starts"), {"ask": {"question": "Which?"}}]},
+        {"when": "answer", "steps": [desk.count("answers"), {"final": "Done."}]}]));
+    let card = desk.send("Ask me");
+    desk.crash_at("P14");
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(detail["asks"].as_array().map(Vec::len), Some(1), "{detail}");
+    assert_eq!(detail["runs"][0]["state"], "asked", "{detail}");
+    assert_eq!((desk.lines("starts"), desk.lines("answers")), (1, 0));
+    desk.ok(&["answer", &card, "This one"]);
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    assert_eq!((desk.lines("starts"), desk.lines("answers")), (1, 1));
+    desk.no_process_is_left();
+}
+
+/// An agent that fails the first time, and answers the second.
+fn fails_once(desk: &Desk) -> String {
+    desk.script(&json!([
+        {"when": "first", "steps": [desk.count("starts"), {"exit": 1}]},
+        {"when": "retry", "steps": [desk.count("retries"), {"final": "Done."}]}]));
+    desk.send("Try twice")
+}
+
+/// A failure counts one try, and the retry that a person does not wait for runs once.
+fn check_retried_once(desk: &Desk, card: &str) {
+    assert_eq!((desk.lines("starts"), desk.lines("retries")), (1, 1));
+    assert_eq!(desk.said_by(card, "agent"), ["Done."]);
+    let detail = desk.card(card);
+    assert_eq!(detail["runs"].as_array().map(Vec::len), Some(1), "{detail}");
+    assert_eq!(detail["runs"][0]["epoch"], 2, "{detail}");
+    desk.no_process_is_left();
+}
+
+/// ST-13.
+#[test]
+fn p15_the_failure_is_durable_and_no_retry_is_claimed() {
+    let desk = Desk::new();
+    let card = fails_once(&desk);
+    desk.crash_at("P15");
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(detail["runs"][0]["tries"], 1, "one failure is one try: {detail}");
+    assert_eq!((desk.lines("starts"), desk.lines("retries")), (1, 0));
+    desk.ok(&["retry", &card]);
+    desk.run_once();
+    check_retried_once(&desk, &card);
+}
+
+/// ST-14.
+#[test]
+fn p16_the_retry_is_claimed_and_nothing_is_spawned() {
+    let desk = Desk::new();
+    let card = fails_once(&desk);
+    desk.run_once();
+    desk.ok(&["retry", &card]);
+    desk.crash_at("P16");
+    assert_eq!(desk.lines("retries"), 0);
+    desk.run_once();
+    check_retried_once(&desk, &card);
+}
+
+/// A run that cannot be started is ended once, with its reason, and goes on once that is mended. Told twice, its end is a fact and
+/// no error (ST-15).
+fn check_failed_start(border: &str) {
+    let desk = Desk::new();
+    let program = desk.path("outside/agent");
+    let write = |text: &str| {
+        fs::write(&program, text).expect("written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&program, mode).expect("set");
+    };
+    write("#!/no/such/interpreter\n");
+    desk.ok(&["agent", "add", "broken", "--", program.to_str().expect("text")]);
+    let card = desk.send("Do something");
+    desk.crash_at(border);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(detail["card"]["state"], "failed", "{detail}");
+    assert_eq!(detail["runs"].as_array().map(Vec::len), Some(1), "{detail}");
+    assert_eq!(
+        detail["runs"][0]["epoch"], 1,
+        "nothing was started again: {detail}"
+    );
+    let starts = desk.path("outside/starts");
+    write(&format!(
+        "#!/bin/sh\necho $$ >> '{}'\necho Done.\n",
+        starts.display()
+    ));
+    desk.ok(&["retry", &card]);
+    desk.run_once();
+    assert_eq!(desk.lines("starts"), 1);
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    desk.no_process_is_left();
+}
+
+/// RC-6: the same report under the same id. The first crash leaves a shim that held no prompt.
+#[test]
+fn p20_the_interruption_is_written_and_not_acknowledged() {
+    let desk = Desk::new();
+    let card = counted(&desk);
+    desk.crash_at("P8");
+    desk.crash_at("P20");
+    desk.run_once();
+    check_interrupted_once(&desk, &card);
+}
+
+fn check_interrupted_once(desk: &Desk, card: &str) {
+    assert_eq!(desk.lines("starts"), 1, "exactly one agent had its prompt");
+    assert_eq!(desk.said_by(card, "agent"), ["Done."], "exactly one answer");
+    let detail = desk.card(card);
+    assert_eq!(detail["runs"][0]["epoch"], 2, "it was interrupted once: {detail}");
+    assert_eq!(detail["runs"][0]["tries"], 0, "that is no try: {detail}");
+    desk.no_process_is_left();
+}
+
+/// RC-4, scenario 34: the ledger was lost as well, and its import is begun again.
+#[test]
+fn p23_the_import_is_half_done() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "first", "steps": [desk.count("starts"), here, wait, {"final": "Done."}]}]));
+    let cards = [desk.send("One"), desk.send("Two")];
+    let daemon = desk.daemon();
+    desk.until("both agents run", || (desk.lines("starts") == 2).then_some(()));
+    daemon.kill();
+    fs::remove_file(desk.state().join("ledger")).expect("there was one");
+    desk.crash_at("P23");
+    desk.open_gate("gate");
+    desk.run_once();
+    assert_eq!(desk.lines("starts"), 2, "no agent is started again");
+    for card in &cards {
+        assert_eq!(desk.said_by(card, "agent"), ["Done."]);
+    }
+    desk.no_process_is_left();
+}
+
+/// CJ-29: of two re-arms of one claim one was on its way.
+#[test]
+fn p25_the_re_arms_are_partly_started() {
+    let desk = Desk::new();
+    desk.script(&json!([
+        {"when": "first", "steps": [{"ask": {"question": "Which?"}}]},
+        {"when": "answer", "steps": [desk.count("answers"), {"final": "Done."}]}]));
+    let cards = [desk.send("Ask me"), desk.send("Ask me too")];
+    desk.run_once();
+    for card in &cards {
+        desk.ok(&["answer", card, "This one"]);
+    }
+    desk.crash_at("P25");
+    desk.run_once();
+    assert_eq!(desk.lines("answers"), 2, "each goes on once");
+    for card in &cards {
+        assert_eq!(desk.said_by(card, "agent"), ["Done."]);
+    }
+    desk.no_process_is_left();
 }
 
 #[test]

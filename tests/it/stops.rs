@@ -192,3 +192,38 @@ fn an_agent_that_is_not_configured_any_more_is_stopped_all_the_same() {
     desk.no_process_is_left();
     assert_eq!(desk.card(&card)["card"]["state"], "stopped");
 }
+
+/// The command that stops dies before it has closed the agent, whose process is not on the row either; then more is said, so that
+/// the card may start at once. Invariant 1.
+#[test]
+fn what_was_stopped_is_closed_before_the_next_attempt_starts() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    let pid = desk.path("outside/pid").display().to_string();
+    let is_gone = format!("! grep -q __agent-script /proc/$(cat '{pid}')/cmdline");
+    desk.script(&json!([
+        {"when": "any", "contains": "Go on", "steps": [
+            {"run": ["sh", "-c", is_gone]}, desk.count("second"), {"final": "Done."}]},
+        {"when": "any", "steps": [
+            "ignore_signals", {"run": ["sh", "-c", format!("echo $PPID > '{pid}'")]}, here, wait]}]));
+    let card = desk.send("Misbehave");
+    desk.crash_at("P9");
+    desk.until_there(&desk.path("outside/gate"));
+    let mut stop = desk.panel(&["stop", &card]).spawn().expect("it starts");
+    desk.until("the card is stopped on the record", || {
+        (desk.card(&card)["card"]["state"] == "stopped").then_some(())
+    });
+    stop.kill().expect("it is there");
+    stop.wait().expect("it ends");
+    assert!(desk.is_alive("pid"), "the stop ended before it was killed");
+    desk.ok(&["send", "--card", &card, "Go on"]);
+    desk.run_once();
+    assert!(!desk.is_alive("pid"));
+    assert_eq!(
+        desk.lines("second"),
+        1,
+        "the next attempt found the first one gone"
+    );
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    desk.no_process_is_left();
+}

@@ -11,6 +11,7 @@ use cs_journal::{
     Acknowledged, Claimed, FailedPreparation, InterruptReceipt, JournalError, LedgerError, NotDurable,
     Prepared, Registered, Settling, Started,
 };
+use cs_model::Epoch;
 use cs_record::{RecordError, StoppedRun};
 use cs_settle::SettleError;
 
@@ -32,6 +33,19 @@ pub(crate) enum Work {
     Started(Started),
     /// It is over by the record, and the ledger does not know it.
     Leftover(StoppedRun),
+}
+
+impl Work {
+    /// Returns the epoch of the attempt.
+    pub(crate) fn epoch(&self) -> Epoch {
+        match self {
+            Self::Claimed(claimed) => claimed.row().epoch,
+            Self::Prepared(prepared) => prepared.row().epoch,
+            Self::Registered(registered) => registered.row().epoch,
+            Self::Started(started) => started.row().epoch,
+            Self::Leftover(run) => run.epoch,
+        }
+    }
 }
 
 /// Why an attempt could not be carried on now. It stays in the ledger, and the next pass finds it there.

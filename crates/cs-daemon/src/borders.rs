@@ -1,7 +1,7 @@
 //! The borders of the protocols at which a test ends the process, to prove that a crash there loses nothing.
 
-/// A border: a point between two steps of the start protocol (P1 to P13) or of a landing (L1 to L6). [`Self::ALL`] says what
-/// lies between.
+/// A border: a point between two steps of the start protocol (P1 to P13), of what comes of a start (P14 to P26), or of a landing
+/// (L1 to L6). [`Self::ALL`] says what lies between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table below says what each one is")]
 pub enum Border {
@@ -18,6 +18,15 @@ pub enum Border {
     P11,
     P12,
     P13,
+    P14,
+    P15,
+    P16,
+    P17,
+    P18,
+    P20,
+    P23,
+    P25,
+    P26,
     L1,
     L2,
     L3,
@@ -46,6 +55,51 @@ impl Border {
             "the outcome is durable, the record does not know it",
         ),
         (Self::P13, "P13", "the record has it, not acknowledged"),
+        (
+            Self::P14,
+            "P14",
+            "the record has the question, its process is still on the row, not acknowledged",
+        ),
+        (
+            Self::P15,
+            "P15",
+            "a failure is durable, the record does not know it, so no retry can be claimed",
+        ),
+        (
+            Self::P16,
+            "P16",
+            "a later attempt is claimed, nothing is prepared",
+        ),
+        (
+            Self::P17,
+            "P17",
+            "a start failed and that is durable, the record does not know it",
+        ),
+        (
+            Self::P18,
+            "P18",
+            "the record has the end of the run, its answer is lost",
+        ),
+        (
+            Self::P20,
+            "P20",
+            "the record has the interruption, not acknowledged",
+        ),
+        (
+            Self::P23,
+            "P23",
+            "the ledger makes up for what it lost, one run is taken in, the mark is not set",
+        ),
+        (
+            Self::P25,
+            "P25",
+            "of the re-arms of one claim one is on its way, the others are not",
+        ),
+        (
+            Self::P26,
+            "P26",
+            "turns are taken and adopted, none is on its way",
+        ),
         (Self::L1, "L1", "a landing is claimed, nothing was done"),
         (Self::L2, "L2", "the merge is made, its plan is not in the ledger"),
         (

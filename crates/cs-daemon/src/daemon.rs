@@ -103,6 +103,7 @@ pub enum DaemonError {
 /// An attempt that a task carries.
 #[derive(Debug)]
 struct Flight {
+    epoch: Epoch,
     card: CardId,
     stop: StopSwitch,
     task: Id,
@@ -294,12 +295,27 @@ impl Daemon {
         self.strain.rest().map_or(pause, |rest| pause.min(rest))
     }
 
+    /// Carries on an attempt of which nothing runs yet, unless an older one of its run is still to be ended here. Then it waits in
+    /// the ledger, from where a later pass takes it: dropping it gives it back. The older one counts no more, so it is ended.
+    fn launch_next(&mut self, attempt: &Attempt, card: CardId, work: Work) {
+        if let Some(flight) = self.flights.get(&attempt.run) {
+            if flight.epoch < attempt.epoch {
+                flight.stop.raise(StopLevel::Ladder);
+            }
+        } else if let Some(other) = self.cx.journal.running_beside(attempt) {
+            tracing::info!(%attempt, %other, "an attempt waits for the end of the one before it");
+        } else {
+            self.launch(attempt.run, card, work);
+        }
+    }
+
     /// Carries work on in a task of its own. The attempt is in the map before this returns (CJ-23).
     fn launch(&mut self, run: RunId, card: CardId, work: Work) {
         let stop = StopSwitch::new();
         if self.is_awaited(&work) {
             stop.raise(StopLevel::Ladder);
         }
+        let epoch = work.epoch();
         let (cx, asked) = (Arc::clone(&self.cx), stop.clone());
         let handle = self
             .tasks
@@ -307,6 +323,7 @@ impl Daemon {
         self.flights.insert(
             run,
             Flight {
+                epoch,
                 card,
                 stop,
                 task: handle.id(),

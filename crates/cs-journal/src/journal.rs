@@ -173,6 +173,17 @@ impl Journal {
         entries.any(|entry| entry.row.run == run && entry.stage.is_starting())
     }
 
+    /// Returns another attempt of the same run of which something may run here. While there is one, this attempt cannot be
+    /// [prepared](Claimed::prepare): end the other first, and keep this one or drop it for a later
+    /// [`recover`](Self::recover).
+    #[must_use]
+    pub fn running_beside(&self, attempt: &Attempt) -> Option<Attempt> {
+        let inner = self.shared.lock();
+        let state = inner.ledger.state();
+        let other = state.running_beside((attempt.run, attempt.epoch));
+        other.map(|entry| entry.attempt)
+    }
+
     /// Returns the attempts of a card that are in the ledger: something of them may run, or the record does not know yet
     /// how they ended.
     #[must_use]

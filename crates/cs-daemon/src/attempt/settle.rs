@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
 use cs_harness::Harness;
-use cs_journal::{Acknowledged, FailedPreparation, InterruptReceipt, Settling, Started};
+use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, InterruptReceipt, Settling, Started};
 use cs_model::RunState;
 use cs_record::Card;
 use cs_settle::{Answer, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
@@ -204,6 +204,9 @@ async fn answered(cx: &Context, settling: &Settling, answer: &Answer) -> Result<
             "run {run} attempt {epoch}: its answer was not taken: {standing}"
         )),
         Fenced::Applied(done) => {
+            if done.asked || answer.ask.is_some() {
+                cx.deps.borders.reach(Border::P14);
+            }
             let what = match (&answer.ask, done.turn, done.asked) {
                 (Some(ask), _, _) if ask.offer.is_some() => {
                     format!(
@@ -222,18 +225,21 @@ async fn answered(cx: &Context, settling: &Settling, answer: &Answer) -> Result<
 }
 
 async fn gave_up(cx: &Context, settling: &Settling, failure: &GiveUp) -> Result<(), Trouble> {
-    let row = settling.row();
-    let given = cx
-        .deps
-        .record
-        .settlements
-        .give_up(&settling.attempt(), failure)
-        .await?;
+    cx.deps.borders.reach(Border::P15);
+    give_up(cx, settling.row(), &settling.attempt(), failure).await
+}
+
+/// Tells the record that an attempt failed, and people what comes of that.
+async fn give_up(cx: &Context, row: &ClaimedRun, attempt: &Attempt, failure: &GiveUp) -> Result<(), Trouble> {
+    let given = cx.deps.record.settlements.give_up(attempt, failure).await?;
+    if matches!(given, Fenced::Applied(GaveUp::Failed { .. })) {
+        cx.deps.borders.reach(Border::P18);
+    }
     say_given_up(cx, row, &failure.reason, given);
     Ok(())
 }
 
-fn say_given_up(cx: &Context, row: &cs_journal::ClaimedRun, reason: &str, given: Fenced<GaveUp>) {
+fn say_given_up(cx: &Context, row: &ClaimedRun, reason: &str, given: Fenced<GaveUp>) {
     let (run, epoch, card) = (row.run.short(), row.epoch, row.card.short());
     match given {
         Fenced::Stale(standing) => cx.said(&format!("run {run} attempt {epoch}: its failure was not taken: {standing}")),
@@ -272,13 +278,8 @@ pub(crate) async fn close_acknowledged(cx: &Context, acknowledged: Acknowledged)
 pub(crate) async fn report_failed(cx: &Context, failed: FailedPreparation) -> Result<(), Trouble> {
     let note: FailureNote = serde_json::from_str(failed.reason())?;
     let failure = GiveUp::new(note.class, note.reason);
-    let given = cx
-        .deps
-        .record
-        .settlements
-        .give_up(&failed.attempt(), &failure)
-        .await?;
-    say_given_up(cx, failed.row(), &failure.reason, given);
+    cx.deps.borders.reach(Border::P17);
+    give_up(cx, failed.row(), &failed.attempt(), &failure).await?;
     failed.acknowledged()?;
     cx.wake.notify_one();
     Ok(())
@@ -293,6 +294,7 @@ pub(crate) async fn report_interrupted(cx: &Context, receipt: InterruptReceipt) 
         .attempts
         .interrupt(cx.deps.machine.id, receipt.report(), &reports)
         .await?;
+    cx.deps.borders.reach(Border::P20);
     let row = receipt.row();
     let Some((_, outcome)) = outcomes.iter().find(|(run, _)| *run == row.run) else {
         return Err(Trouble::Fence(cs_fence::FenceError::Corrupt(

@@ -61,6 +61,9 @@ pub(super) async fn start(
     claimed: Claimed,
     stop: &StopSwitch,
 ) -> Result<Option<Live>, Trouble> {
+    if claimed.row().resumed_at.is_some() {
+        cx.deps.borders.reach(Border::P16);
+    }
     let Some(brief) = brief(cx, &claimed.attempt()).await? else {
         // The world moved while nobody looked (CJ-14).
         claimed.void()?;

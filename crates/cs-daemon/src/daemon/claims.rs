@@ -72,12 +72,16 @@ impl Daemon {
         let journal = self.cx.journal.clone();
         let mut window = journal.claim(&want).await?;
         self.cx.deps.borders.reach(Border::P5);
-        for claimed in window.adopt_all() {
-            let (run, card) = (claimed.row().run, claimed.row().card);
-            // A run in flight here cannot be claimed; should it be, dropping the claim gives it to the next pass.
-            if !self.flights.contains_key(&run) {
-                self.launch(run, card, Work::Claimed(claimed));
+        let adopted = window.adopt_all();
+        if want.task == Task::Turns && !adopted.is_empty() {
+            self.cx.deps.borders.reach(Border::P26);
+        }
+        for (place, claimed) in adopted.into_iter().enumerate() {
+            if want.task == Task::Rearms && place == 1 {
+                self.cx.deps.borders.reach(Border::P25);
             }
+            let (attempt, card) = (claimed.attempt(), claimed.row().card);
+            self.launch_next(&attempt, card, Work::Claimed(claimed));
         }
         window.finish();
         Ok(())

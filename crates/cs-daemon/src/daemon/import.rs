@@ -8,6 +8,7 @@ use cs_record::{CardFilter, HeldProcess, RecordError};
 
 use super::Daemon;
 use crate::attempt::{Trouble, unlisted};
+use crate::borders::Border;
 
 impl Daemon {
     /// Takes in what a new or damaged ledger does not know. Says whether it took in anything.
@@ -25,6 +26,7 @@ impl Daemon {
             .await?
         {
             any |= self.import_run(&held).await?;
+            self.cx.deps.borders.reach(Border::P23);
         }
         self.hand_back_landings().await?;
         self.cx.journal.import_complete()?;

@@ -129,11 +129,11 @@ impl Daemon {
         let claimed = found
             .claimed
             .into_iter()
-            .map(|one| (one.row().run, one.row().card, Work::Claimed(one)));
+            .map(|one| (one.attempt(), one.row().card, Work::Claimed(one)));
         let prepared = found
             .prepared
             .into_iter()
-            .map(|one| (one.row().run, one.row().card, Work::Prepared(one)));
+            .map(|one| (one.attempt(), one.row().card, Work::Prepared(one)));
         let registered = found
             .registered
             .into_iter()
@@ -142,11 +142,14 @@ impl Daemon {
             .started
             .into_iter()
             .map(|one| (one.row().run, one.row().card, Work::Started(one)));
-        for (run, card, work) in started.chain(registered).chain(prepared).chain(claimed) {
+        for (run, card, work) in started.chain(registered) {
             // One that is in flight goes first; the other comes again when it is over.
             if !self.flights.contains_key(&run) {
                 self.launch(run, card, work);
             }
+        }
+        for (attempt, card, work) in prepared.chain(claimed) {
+            self.launch_next(&attempt, card, work);
         }
         for one in found.landings_working {
             self.launch_landing(one.row().landing, LandingWork::Working(one));

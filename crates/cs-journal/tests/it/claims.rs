@@ -426,6 +426,8 @@ async fn an_attempt_is_not_prepared_while_another_of_its_run_may_run() {
     let first = first.prepare("one").unwrap().registered("shim").unwrap();
     home.record.offer_row(row(1, 2));
     let second = journal.claim(&turns()).await.unwrap().adopt(run_id(1)).unwrap();
+    assert_eq!(journal.running_beside(&second.attempt()), Some(first.attempt()));
+    assert_eq!(journal.running_beside(&first.attempt()), None);
     let refused = second.prepare("two").unwrap_err();
     assert!(
         matches!(
@@ -444,6 +446,7 @@ async fn an_attempt_is_not_prepared_while_another_of_its_run_may_run() {
         "{refused}"
     );
     let settling = started.outcome("stopped").unwrap();
+    assert_eq!(journal.running_beside(&refused.state.attempt()), None);
     let second = refused.state.prepare("two").unwrap();
     assert_eq!((settling.dir(), second.dir()), ("one", "two"));
 }
