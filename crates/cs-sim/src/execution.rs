@@ -272,6 +272,7 @@ fn closed(exit: AgentExit) -> Closed {
         ended_at_unix_micros: 0,
         limit: None,
         worked: None,
+        dismissed_at_unix_micros: None,
     }
 }
 

@@ -14,7 +14,8 @@ pub struct Closed {
     pub exit: AgentExit,
     /// Whether somebody asked for the end before the agent came to its own.
     pub stopped_by_us: bool,
-    /// Why we know that no process is left; `None` when some could not be ended: the execution is not closed then.
+    /// Why we know that no process is left; `None` when some could not be ended: the execution is not closed then, and a stop of it was
+    /// incomplete.
     pub proof: Option<Proof>,
     /// Processes that the agent left behind when it ended by itself. They were killed.
     pub leaked: Vec<NamedProcess>,
@@ -29,6 +30,16 @@ pub struct Closed {
     /// How long it worked: the machine awake, the execution not paused. `None` when it never ran or nobody could count; at most
     /// 30 s too little when its shim was lost.
     pub worked: Option<Duration>,
+    /// When a person took note of the survivors, see [`dismiss`](crate::dismiss()); microseconds since 1970, UTC.
+    pub dismissed_at_unix_micros: Option<i64>,
+}
+
+impl Closed {
+    /// Whether nothing more is to be done about it: its end is proven, or a person has dismissed what is left.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.proof.is_some() || self.dismissed_at_unix_micros.is_some()
+    }
 }
 
 /// How an agent ended.

@@ -3,6 +3,7 @@
 //! * [`command`]: short commands (git, probes) with a deadline, output caps and a tree kill.
 //! * [`hold()`], then [`Held::go`]: an *execution*, held by a *shim*, a small process that outlives its starter.
 //! * [`survey()`]: what became of an execution while nobody looked; it adopts what is alive.
+//! * [`dismiss()`]: takes note that a person has looked after what no stop could end.
 //! * [`Stopper`]: ends an execution with everything below it, grandchildren in sessions of their own included.
 //! * [`Limits`]: what an execution may use before its shim ends it; [`Pauser`] pauses it and lets it go on.
 //! * [`Follower`] reads what an agent says while it says it; [`Transcript`] keeps what was made of it.
@@ -25,6 +26,7 @@ mod closed;
 pub mod command;
 mod crash;
 mod dir;
+mod dismiss;
 mod follower;
 mod framer;
 mod hold;
@@ -50,6 +52,7 @@ pub use change::ChangeWatch;
 pub use closed::{AgentExit, Closed, Proof, SpawnFailure, SpawnReason};
 pub use crash::kill_this_process;
 pub use dir::ExecutionDir;
+pub use dismiss::{DismissError, dismiss};
 pub use follower::{FollowError, Followed, Follower};
 pub use framer::{Framer, Record};
 pub use hold::{Containment, ExecutionSpec, GoError, Held, HoldError, MAX_PROMPT_BYTES, ShimProgram, hold};

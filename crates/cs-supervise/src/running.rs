@@ -45,7 +45,7 @@ pub struct Running {
     tier: Tier,
     renewal: Option<Renewal>,
     concluding: JoinSet<Result<Closed, SurveyError>>,
-    closed: Option<Closed>,
+    closed: Option<Box<Closed>>,
 }
 
 /// When to say next that somebody follows.
@@ -131,7 +131,7 @@ impl Running {
     /// The end could not be established: `/proc` or the directory cannot be read or written, or the shim hangs.
     pub async fn closed(&mut self) -> Result<Closed, SurveyError> {
         if let Some(closed) = &self.closed {
-            return Ok(closed.clone());
+            return Ok(closed.as_ref().clone());
         }
         while self.concluding.is_empty() {
             let due = self.renewal.as_ref().map(|renewal| renewal.due);
@@ -139,7 +139,7 @@ impl Running {
                 biased;
                 () = at(due) => self.renew(),
                 reply = self.link.receive() => match reply {
-                    Ok(Reply::Closed { closed }) => return Ok(self.closed.insert(closed.into()).clone()),
+                    Ok(Reply::Closed { closed }) => return Ok(self.keep(closed.into())),
                     Ok(_) => {}
                     Err(error) => self.conclude(&error),
                 },
@@ -150,8 +150,12 @@ impl Running {
             Some(Err(error)) => return Err(SurveyError::of(&self.stopper.dir, "settle", error.into())),
             None => return Err(self.stopper.still_held()),
         };
-        self.closed = Some(closed.clone());
-        Ok(closed)
+        Ok(self.keep(closed))
+    }
+
+    fn keep(&mut self, closed: Closed) -> Closed {
+        self.closed = Some(Box::new(closed.clone()));
+        closed
     }
 
     /// Establishes the end without the shim. Who waits for it may leave and come again.

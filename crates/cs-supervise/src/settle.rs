@@ -37,6 +37,17 @@ impl Settled {
     }
 }
 
+/// Takes note that a person has looked after what is left of an execution. It is settled first, and stays as it is when there is a
+/// proof. The terms are those of [`settle`].
+pub(crate) fn dismiss(dir: &ExecutionDir, lock: &File) -> io::Result<Closed> {
+    let mut closed = settle(dir, lock)?.into_closed();
+    if !closed.is_over() {
+        closed.dismissed_at_unix_micros = Some(clock::unix_micros());
+        dir.write_durably(dir::CLOSED, &ClosedRecord::from(&closed))?;
+    }
+    Ok(closed)
+}
+
 /// Settles an execution. Blocks for as long as killing takes, 10 s at most.
 ///
 /// The caller holds the execution's lock: two may find the same dead shim. An end that is not proven is written as such,
@@ -44,7 +55,7 @@ impl Settled {
 pub(crate) fn settle(dir: &ExecutionDir, lock: &File) -> io::Result<Settled> {
     let _held: &File = lock;
     let earlier = dir.read::<ClosedRecord>(dir::CLOSED)?.map(Closed::from);
-    if let Some(closed) = earlier.clone().filter(|closed| closed.proof.is_some()) {
+    if let Some(closed) = earlier.clone().filter(Closed::is_over) {
         return Ok(match closed.exit {
             AgentExit::NeverStarted => Settled::NeverStarted(closed),
             _ => Settled::Finished(closed),
@@ -85,7 +96,8 @@ pub(crate) fn settle(dir: &ExecutionDir, lock: &File) -> io::Result<Settled> {
 
 /// Kills what is left, as far as it can be found and killed.
 fn sweep(dir: &ExecutionDir, boot_id: BootId, closed: &mut Closed) -> io::Result<()> {
-    closed.survivors.clear();
+    // Whoever survived then may have no cookie and be on no list.
+    let survived: Vec<_> = closed.survivors.drain(..).collect();
     // Without a spec no shim can have started anything.
     if let Some(spec) = dir.read::<Spec>(dir::SPEC)? {
         let agent = dir.read::<Agent>(dir::AGENT)?.map(|agent| agent.agent);
@@ -93,6 +105,7 @@ fn sweep(dir: &ExecutionDir, boot_id: BootId, closed: &mut Closed) -> io::Result
         let known = listed
             .processes
             .into_iter()
+            .chain(survived)
             .map(|process| process.identity)
             .chain(agent)
             .collect();
@@ -146,5 +159,6 @@ fn unproven(exit: Option<ExitRecord>, otherwise: AgentExit, spent: Option<Spent>
         ended_at_unix_micros,
         limit,
         worked: worked_ms.map(Duration::from_millis),
+        dismissed_at_unix_micros: None,
     }
 }

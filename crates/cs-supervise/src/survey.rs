@@ -225,6 +225,7 @@ fn never_started() -> Closed {
         ended_at_unix_micros: clock::unix_micros(),
         limit: None,
         worked: None,
+        dismissed_at_unix_micros: None,
     }
 }
 

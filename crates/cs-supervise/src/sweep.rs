@@ -1,6 +1,7 @@
 //! Finding what is left of an execution without its parent links: by the environment cookie that every process of it
 //! was born with, and by the list of descendants that its shim kept.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use rustix::process::{Pid, Signal, getpid};
 
 use crate::identity::{BootId, NamedProcess, ProcessIdentity};
 use crate::proc;
-use crate::tree::{self, Member};
+use crate::tree::{self, Kill, Member};
 
 /// So many clean looks in a row prove that nothing is left: a process that is being born during one look has no
 /// parent to be born from by the next.
@@ -20,7 +21,7 @@ const CLEAN_LOOKS: u32 = 2;
 pub(crate) struct Sweep {
     boot_id: BootId,
     cookie_assignment: Vec<u8>,
-    known: Vec<ProcessIdentity>,
+    known: BTreeSet<ProcessIdentity>,
     clean_looks: u32,
     rounds: u32,
     deadline: Instant,
@@ -35,7 +36,7 @@ pub(crate) enum Look {
     Again,
     /// These, and they were killed: look again when one of them has ended, or soon.
     Killed(Vec<Member>),
-    /// These, and the time for killing is up.
+    /// These, and the time for killing is up, or none of them is ours to kill.
     Survived(Vec<NamedProcess>),
 }
 
@@ -47,7 +48,7 @@ impl Sweep {
         known: Vec<ProcessIdentity>,
         limit: Duration,
     ) -> Self {
-        let known = known
+        let known: BTreeSet<_> = known
             .into_iter()
             .filter(|identity| *identity.boot_id() == boot_id)
             .collect();
@@ -79,16 +80,16 @@ impl Sweep {
             });
         }
         self.clean_looks = 0;
-        if Instant::now() >= self.deadline {
+        let kills: Vec<Kill> = found.iter().map(|member| self.kill(member)).collect();
+        // What is not ours to kill will not be by waiting.
+        let is_hopeless = kills.iter().all(|kill| *kill == Kill::Refused);
+        if is_hopeless || Instant::now() >= self.deadline {
             return Ok(Look::Survived(
                 found
                     .iter()
                     .map(|it| NamedProcess::of(&self.boot_id, it))
                     .collect(),
             ));
-        }
-        for member in &found {
-            self.kill(member);
         }
         Ok(Look::Killed(found))
     }
@@ -132,11 +133,11 @@ impl Sweep {
     }
 
     /// Kills a found process and what is below it: its children may have cleared their environment.
-    fn kill(&self, member: &Member) {
+    fn kill(&self, member: &Member) -> Kill {
         let identity = ProcessIdentity::new(self.boot_id.clone(), member.pid, member.start_ticks);
         member.signal(Signal::STOP);
         tree::kill_below(member.pid, || identity.pin().is_some());
-        member.signal(Signal::KILL);
+        member.kill()
     }
 }
 

@@ -30,6 +30,41 @@ impl Member {
     pub(crate) fn signal(&self, signal: Signal) {
         send(&self.pidfd, signal);
     }
+
+    /// Kills this very process, or learns that it is not ours to kill.
+    pub(crate) fn kill(&self) -> Kill {
+        match pidfd_send_signal(&self.pidfd, Signal::KILL) {
+            Err(Errno::PERM) => Kill::Refused,
+            Ok(()) | Err(_) => Kill::Sent,
+        }
+    }
+}
+
+/// What became of a kill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kill {
+    /// The process will end, or has.
+    Sent,
+    /// It belongs to somebody else, such as after a change of its user.
+    Refused,
+}
+
+/// What came of killing a tree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Killed {
+    /// How many walks it took to stop it.
+    pub(crate) rounds: u32,
+    /// How many processes will end.
+    pub(crate) sent: u32,
+    /// How many are not ours to kill.
+    pub(crate) refused: u32,
+}
+
+impl Killed {
+    /// Whether there is something, and nothing of it can be killed: to try again is of no use.
+    pub(crate) fn is_hopeless(self) -> bool {
+        self.sent == 0 && self.refused > 0
+    }
 }
 
 /// Opens a pidfd; `None` when the process is gone.
@@ -105,16 +140,21 @@ fn spread_below(root: Pid, signal: Signal, is_same: impl Fn() -> bool) -> u32 {
     MAX_STOP_ROUNDS
 }
 
-/// Kills everything below `root`, after it was stopped. Returns the number of rounds that took. The terms are those of
-/// [`stop_below`].
-pub(crate) fn kill_below(root: Pid, is_same: impl Fn() -> bool) -> u32 {
-    let rounds = stop_below(root, &is_same);
+/// Kills everything below `root`, after it was stopped. The terms are those of [`stop_below`].
+pub(crate) fn kill_below(root: Pid, is_same: impl Fn() -> bool) -> Killed {
+    let mut killed = Killed {
+        rounds: stop_below(root, &is_same),
+        ..Killed::default()
+    };
     walk(root, |member| {
         if is_same() {
-            member.signal(Signal::KILL);
+            match member.kill() {
+                Kill::Sent => killed.sent += 1,
+                Kill::Refused => killed.refused += 1,
+            }
         }
     });
-    rounds
+    killed
 }
 
 /// Kills a child of ours, everything below it and its process group.

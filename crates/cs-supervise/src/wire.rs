@@ -169,6 +169,8 @@ pub(crate) struct ClosedRecord {
     pub(crate) limit: Option<Limit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worked_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dismissed_at_unix_micros: Option<i64>,
 }
 
 impl From<ClosedRecord> for Closed {
@@ -183,6 +185,7 @@ impl From<ClosedRecord> for Closed {
             ended_at_unix_micros: record.ended_at_unix_micros,
             limit: record.limit,
             worked: record.worked_ms.map(Duration::from_millis),
+            dismissed_at_unix_micros: record.dismissed_at_unix_micros,
         }
     }
 }
@@ -200,6 +203,7 @@ impl From<&Closed> for ClosedRecord {
             ended_at_unix_micros: closed.ended_at_unix_micros,
             limit: closed.limit,
             worked_ms: closed.worked.map(millis),
+            dismissed_at_unix_micros: closed.dismissed_at_unix_micros,
         }
     }
 }

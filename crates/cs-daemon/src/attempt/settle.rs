@@ -65,7 +65,7 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
         },
     };
     cx.deps.borders.reach(Border::P11);
-    if ended.closed.proof.is_none() {
+    if !ended.closed.is_over() {
         return Ok(Carried::Incomplete(incomplete(cx, started, &ended.closed)));
     }
     say_leaks(cx, &started, &ended.closed);

@@ -75,6 +75,7 @@ impl Closing {
             ended_at_unix_micros: exit.ended_at_unix_micros,
             limit: exit.limit,
             worked: exit.worked_ms.map(Duration::from_millis),
+            dismissed_at_unix_micros: None,
         };
         Self {
             boot_id: boot_id.clone(),
@@ -149,12 +150,13 @@ impl Closing {
             self.stage = Stage::Sweep(sweep);
             return None;
         }
-        if now >= until {
+        let killed = contain::kill(self.tree.group.as_ref());
+        self.closed.rounds += killed.rounds;
+        if now >= until || killed.is_hopeless() {
             self.closed.survivors = living(&self.boot_id);
             self.stage = Stage::Over;
             return None;
         }
-        self.closed.rounds += contain::kill(self.tree.group.as_ref());
         Some(Wait::For(pins(), now + LOOK_INTERVAL))
     }
 
@@ -215,7 +217,7 @@ impl Closing {
             }
         }
         // Somebody has put a process into it that was never ours.
-        self.closed.rounds += contain::kill(Some(group));
+        self.closed.rounds += contain::kill(Some(group)).rounds;
         Some(Wait::For(Vec::new(), now + LOOK_INTERVAL))
     }
 

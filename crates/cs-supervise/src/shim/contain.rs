@@ -9,7 +9,7 @@ use crate::cgroup::Cgroup;
 use crate::closed::SpawnFailure;
 use crate::dir::{self, ExecutionDir};
 use crate::hold::Containment;
-use crate::tree;
+use crate::tree::{self, Killed};
 use crate::wire::{CgroupRecord, Ident, Spec};
 
 /// Starts the agent, in a control group of its own if that can be.
@@ -60,8 +60,8 @@ pub(super) fn thaw(group: Option<&Cgroup>) {
     tree::continue_below(getpid(), || true);
 }
 
-/// Kills the whole tree, and what has left the group as well. Returns the number of rounds.
-pub(super) fn kill(group: Option<&Cgroup>) -> u32 {
+/// Kills the whole tree, and what has left the group as well.
+pub(super) fn kill(group: Option<&Cgroup>) -> Killed {
     if let Some(group) = group {
         // Should it be refused, the walk does it alone.
         let _: io::Result<()> = group.kill();

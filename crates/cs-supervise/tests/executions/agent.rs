@@ -36,6 +36,7 @@ pub(crate) fn run(words: &[String]) {
             "await" => await_file(Path::new(value)),
             "spawn" => spawn(value),
             "descend" => descend(value),
+            "as-root" => as_root(value),
             "hop" => hop(),
             "stop-self" => kill_process(getpid(), Signal::STOP).unwrap(),
             "sleep" => pause(LIFE),
@@ -118,6 +119,28 @@ fn spawn(value: &str) {
     if kind != "hop" {
         await_file(Path::new(file));
     }
+}
+
+/// Starts, through a `setpriv` that belongs to root and runs as root, a process of root: `PROGRAM:FILE`.
+fn as_root(value: &str) {
+    let (program, file) = value.split_once(':').unwrap();
+    let script = format!(
+        "echo $$ > {file}.new; mv {file}.new {file}; exec sleep {}",
+        LIFE.as_secs()
+    );
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "an agent starts processes without asking"
+    )]
+    let mut command = Command::new(program);
+    command
+        .args(["--reuid=0", "--regid=0", "--clear-groups", "sh", "-c", &script])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(Stdio::null());
+    #[expect(clippy::zombie_processes, reason = "an agent does not care for its children")]
+    let _child = command.spawn().unwrap();
+    await_file(Path::new(file));
 }
 
 #[expect(clippy::exit, reason = "an agent ends when and how it wants")]

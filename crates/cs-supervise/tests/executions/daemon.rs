@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use cs_supervise::{ExecutionDir, ShimProgram, hold};
+use cs_supervise::{ExecutionDir, ShimProgram, Verdict, hold, survey};
 
 use crate::support::{block_on, spec_of};
 
@@ -14,6 +14,9 @@ pub(crate) fn run(words: &[String]) {
     let [station, dir, agent @ ..] = words else {
         panic!("what to do?")
     };
+    if station == "dismiss" {
+        return block_on(dismisses(Path::new(dir)));
+    }
     if station == "tidy" {
         return block_on(stays_tidy(Path::new(dir), agent));
     }
@@ -37,6 +40,22 @@ pub(crate) fn run(words: &[String]) {
         let closed = running.closed().await.unwrap();
         say(dir.path(), &format!("{:?} {:?}", closed.exit, closed.proof));
     });
+}
+
+/// Dismisses an execution, and says what it was before, then and after.
+async fn dismisses(dir: &Path) {
+    let there = ExecutionDir::at(dir);
+    let look = || async { survey(&there, Duration::from_secs(20)).await.unwrap() };
+    let Verdict::ShimDiedClosing(before) = look().await else {
+        panic!("it is not proven closed")
+    };
+    let dismissed = cs_supervise::dismiss(&there).await.unwrap();
+    let Verdict::Finished(after) = look().await else {
+        panic!("it is over")
+    };
+    assert_eq!((&before.survivors, &dismissed), (&after.survivors, &after));
+    let text = format!("{} {} {:?}", before.is_over(), after.is_over(), after.proof);
+    say(dir, &text);
 }
 
 /// Runs executions and says what they left behind in this process.

@@ -12,6 +12,7 @@ mod spawn;
 mod stop;
 mod support;
 mod survive;
+mod survivors;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -28,6 +29,7 @@ fn main() {
                 spawn::trials(),
                 stop::trials(),
                 survive::trials(),
+                survivors::trials(),
             ]
             .into_iter()
             .flatten()

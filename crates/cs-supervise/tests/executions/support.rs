@@ -259,6 +259,11 @@ pub(crate) fn state_of(pid: i32) -> Option<String> {
     Some(look(pid)?.0)
 }
 
+/// Whether there is a process of this number that has not ended.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    state_of(pid).is_some_and(|state| state != "Z")
+}
+
 /// State and start of a process.
 fn look(pid: i32) -> Option<(String, u64)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -1,0 +1,154 @@
+//! What cannot be killed is named, and stays on record until it is gone or a person has dismissed it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cs_supervise::{AgentExit, DismissError, ExecutionDir, Proof, StopRequest, Verdict, survey};
+use libtest_mimic::Trial;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+use crate::support::{LIMIT, Scratch, is_alive, read_when_there, say_not_tested, trial, words};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial(
+            "a_process_of_another_user_survives_and_is_named_until_it_is_dismissed",
+            dismissed,
+        ),
+        trial("a_process_that_survived_is_ended_by_who_may", ended_by_root),
+        trial(
+            "what_runs_cannot_be_dismissed_and_what_is_proven_stays_so",
+            not_dismissed,
+        ),
+    ]
+}
+
+const NOBODY: u32 = 65534;
+
+/// An execution of `nobody` that has left a process of root behind, which its shim could not kill.
+struct Left {
+    /// On a disk: in memory no program may run as its owner.
+    root: tempfile::TempDir,
+    program: PathBuf,
+    pid: i32,
+}
+
+impl Left {
+    async fn behind() -> Option<Self> {
+        let setpriv = Path::new("/usr/bin/setpriv");
+        if !geteuid().is_root() || !setpriv.exists() {
+            say_not_tested("it takes root and setpriv to leave a process behind that cannot be killed");
+            return None;
+        }
+        let root = tempfile::tempdir().unwrap();
+        chown(root.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        let program = root.path().join("program");
+        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let as_root = root.path().join("as-root");
+        fs::copy(setpriv, &as_root).unwrap();
+        fs::set_permissions(&as_root, fs::Permissions::from_mode(0o4755)).unwrap();
+        let mut left = Self {
+            root,
+            program,
+            pid: 0,
+        };
+        if !left.becomes_root(&as_root) {
+            say_not_tested("no program may run as its owner in the directory for temporary files");
+            return None;
+        }
+        let file = left.root.path().join("pid");
+        let spawn = format!("as-root={}:{}", as_root.display(), file.display());
+        let said = left
+            .daemon("closed", &[vec![spawn], words(&["exit=0"])].concat())
+            .await;
+        assert_eq!(said, "Exited(0) None");
+        left.pid = read_when_there(&file).await.trim().parse().unwrap();
+        assert!(is_alive(left.pid));
+        Some(left)
+    }
+
+    fn becomes_root(&self, as_root: &Path) -> bool {
+        #[expect(clippy::disallowed_methods, reason = "a question to the system")]
+        let mut command = Command::new(as_root);
+        let asked = command
+            .args(["--reuid=0", "true"])
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .status();
+        asked.is_ok_and(|status| status.success())
+    }
+
+    fn dir(&self) -> ExecutionDir {
+        ExecutionDir::at(self.root.path().join("execution"))
+    }
+
+    /// Runs a daemon of `nobody` to its end; returns what it says.
+    async fn daemon(&self, station: &str, agent: &[String]) -> String {
+        #[expect(clippy::disallowed_methods, reason = "a daemon of another user")]
+        let mut command = Command::new(&self.program);
+        command
+            .arg("daemon")
+            .arg(station)
+            .arg(self.dir().path())
+            .args(agent);
+        command.uid(NOBODY).gid(NOBODY).env_clear().current_dir("/");
+        let mut daemon = command.stdin(Stdio::null()).spawn().unwrap();
+        assert!(daemon.wait().unwrap().success());
+        fs::read_to_string(self.dir().path().with_extension("station")).unwrap()
+    }
+
+    fn closed_file(&self) -> String {
+        fs::read_to_string(self.dir().path().join("closed.json")).unwrap()
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if let Some(pid) = Pid::from_raw(self.pid).filter(|pid| is_alive(pid.as_raw_nonzero().get())) {
+            kill_process(pid, Signal::KILL).unwrap();
+        }
+    }
+}
+
+async fn dismissed(_scratch: Scratch) {
+    let Some(left) = Left::behind().await else { return };
+    let named = format!("\"pid\":{},", left.pid);
+    assert!(left.closed_file().contains(&named), "{}", left.closed_file());
+    assert!(
+        left.closed_file().contains(r#""proof":null"#),
+        "{}",
+        left.closed_file()
+    );
+    // It has no cookie that `nobody` could read: it is known because it was named.
+    assert_eq!(left.daemon("dismiss", &[]).await, "false true None");
+    assert!(is_alive(left.pid));
+    assert!(left.closed_file().contains(&named), "{}", left.closed_file());
+}
+
+async fn ended_by_root(_scratch: Scratch) {
+    let Some(left) = Left::behind().await else { return };
+    let verdict = survey(&left.dir(), LIMIT).await.unwrap();
+    let Verdict::ShimDiedClosing(closed) = verdict else {
+        panic!("{verdict:?}")
+    };
+    assert_eq!(
+        (closed.exit, closed.proof),
+        (AgentExit::Exited(0), Some(Proof::SweepClean))
+    );
+    assert!(!is_alive(left.pid));
+}
+
+async fn not_dismissed(scratch: Scratch) {
+    let error = cs_supervise::dismiss(&scratch.dir).await.unwrap_err();
+    assert!(matches!(error, DismissError::NotFound { .. }), "{error:?}");
+    let running = scratch.start(&words(&["sleep"])).await;
+    let error = cs_supervise::dismiss(&scratch.dir).await.unwrap_err();
+    assert!(matches!(error, DismissError::Alive { .. }), "{error:?}");
+    assert!(running.agent().is_alive());
+    let closed = running.stop(StopRequest::FORCE).await.unwrap();
+    assert_eq!(cs_supervise::dismiss(&scratch.dir).await.unwrap(), closed);
+}
