@@ -18,6 +18,18 @@ pub(crate) struct Held {
     token: String,
 }
 
+/// What the receipt of a take says of a run.
+#[derive(sqlx::FromRow)]
+struct Begun {
+    id: String,
+    epoch: i64,
+    token: String,
+    card_id: String,
+    codebase_id: Option<String>,
+    started_at: i64,
+    fresh: bool,
+}
+
 /// Statements on a connection of their own.
 pub(crate) struct Raw {
     pub(crate) connection: Mutex<SqliteConnection>,
@@ -50,10 +62,11 @@ impl Raw {
             return Ok(Vec::new());
         }
         let (cards, runs): (Vec<_>, Vec<_>) = picked.into_iter().unzip();
-        let begun: Vec<(String, i64, String, String)> = sqlx::query_as(include_str!("take_runs.sql"))
+        let begun: Vec<Begun> = sqlx::query_as(include_str!("take_runs.sql"))
             .bind(now)
             .bind(&machine)
             .bind(array(&runs))
+            .bind(&self.agent)
             .fetch_all(&mut *tx)
             .await?;
         let leased: Vec<(String,)> = sqlx::query_as(include_str!("take_turns.sql"))
@@ -63,12 +76,16 @@ impl Raw {
         sqlx::query("insert into journal (operation_id, machine_id, kind, result, at) values (?1, ?2, 'take_turns', ?3, ?4)")
             .bind(self.ids.uuid_v7().to_string())
             .bind(&machine)
-            .bind(receipt(&begun, &leased))
+            .bind(receipt(&begun, &leased, (&self.agent, now)))
             .bind(now)
             .execute(&mut *tx)
             .await?;
         tx.commit().await?;
-        let held = |(run, epoch, token, _)| Held { run, epoch, token };
+        let held = |Begun { id, epoch, token, .. }| Held {
+            run: id,
+            epoch,
+            token,
+        };
         Ok(begun.into_iter().map(held).collect())
     }
 
@@ -76,21 +93,32 @@ impl Raw {
         let now = WallClock.now().unix_micros();
         let mut connection = self.connection.lock().await;
         let mut tx = connection.begin_with("begin immediate").await?;
-        let (card,): (String,) = sqlx::query_as(include_str!("settle_run.sql"))
-            .bind(&held.run)
-            .bind(held.epoch)
-            .bind(&held.token)
-            .bind(now)
-            .fetch_one(&mut *tx)
-            .await?;
+        let (card, machine, agent, began_at): (String, String, String, i64) =
+            sqlx::query_as(include_str!("settle_run.sql"))
+                .bind(&held.run)
+                .bind(held.epoch)
+                .bind(&held.token)
+                .bind(now)
+                .fetch_one(&mut *tx)
+                .await?;
         sqlx::query(include_str!("settle_turns.sql"))
             .bind(&card)
             .bind(&held.run)
             .execute(&mut *tx)
             .await?;
+        sqlx::query(include_str!("settle_given.sql"))
+            .bind(&card)
+            .bind(&held.run)
+            .bind(held.epoch)
+            .bind(&machine)
+            .bind(&agent)
+            .bind(began_at)
+            .execute(&mut *tx)
+            .await?;
         let (seq,): (i64,) = sqlx::query_as(include_str!("settle_card.sql"))
             .bind(&card)
             .bind(now)
+            .bind(&held.run)
             .fetch_one(&mut *tx)
             .await?;
         let said = sqlx::query(
@@ -114,12 +142,15 @@ fn array(ids: &[String]) -> String {
 }
 
 /// What a journal row must say, so that the claim can be repeated.
-fn receipt(begun: &[(String, i64, String, String)], leased: &[(String,)]) -> String {
+fn receipt(begun: &[Begun], leased: &[(String,)], (agent, now): (&str, i64)) -> String {
     let runs: Vec<_> = begun
         .iter()
         .zip(leased)
-        .map(|((run, epoch, _, card), (turn,))| {
-            serde_json::json!({"run": run, "card": card, "epoch": epoch, "turn": turn, "kind": "owner"})
+        .map(|(run, (turn,))| {
+            serde_json::json!({
+                "run": run.id, "card": run.card_id, "kind": "owner", "epoch": run.epoch, "started_at": run.started_at,
+                "resumed_at": now, "agent": agent, "codebase": run.codebase_id, "fresh": run.fresh, "turn": turn,
+            })
         })
         .collect();
     serde_json::to_string(&runs).expect("texts are JSON")

@@ -4,9 +4,12 @@ update runs set
     token = lower(hex(randomblob(32))),
     state = 'running',
     machine_id = ?2,
+    agent = ?4,
     resumed_at = ?1,
     ended_at = null,
     again_at = null,
-    starts = starts + 1
+    starts = starts + 1,
+    given = null,
+    read_back = 0
 where id in (select value from json_each(?3))
-returning id, epoch, token, card_id
+returning id, epoch, token, card_id, codebase_id, started_at, fresh
