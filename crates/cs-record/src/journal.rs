@@ -128,3 +128,36 @@ impl StoredInterruption {
         known.map(|(outcome, _)| (self.run, *outcome))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(kind: &str, json: &str) {
+        let read = JournalEntry::from_stored(kind, json);
+        assert!(
+            matches!(read, Err(StoreError::Corrupt(_))),
+            "{kind} {json}: {read:?}"
+        );
+    }
+
+    /// CJ-18.
+    #[test]
+    fn an_unknown_action_is_an_error_and_no_default() {
+        check("take_moons", r#"{"runs": [], "landings": []}"#);
+    }
+
+    /// RC-7: an outcome that nobody knows, and an answer without its run. The reporter then keeps its receipt.
+    #[test]
+    fn an_unknown_outcome_of_an_interruption_is_an_error_and_no_default() {
+        let run: RunId = "00000000-0000-7000-8000-000000000007".parse().expect("an id");
+        for (outcome, name) in OUTCOMES {
+            let json = format!(r#"[{{"run": "{run}", "outcome": "{name}"}}]"#);
+            let read = JournalEntry::from_stored(INTERRUPT, &json);
+            assert_eq!(read.ok(), Some(JournalEntry::Interrupted(vec![(run, outcome)])));
+        }
+        check(INTERRUPT, &format!(r#"[{{"run": "{run}", "outcome": "lost"}}]"#));
+        check(INTERRUPT, &format!(r#"[{{"run": "{run}"}}]"#));
+        check(INTERRUPT, r#"[{"outcome": "stale"}]"#);
+    }
+}

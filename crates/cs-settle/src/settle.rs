@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(settle_as(&facts), expected, "{facts:?}");
     }
 
-    /// ST-4; an authentication failure is always ended as one (ST-6).
+    /// ST-4, ST-11: one function for the settlement and its replay, and no default. An authentication failure is always ended as one (ST-6).
     #[test]
     fn an_agent_that_fails_after_its_question_did_not_die() {
         for class in FailureClass::ALL {

@@ -24,6 +24,8 @@ pub(crate) enum Call {
     Answer,
     Claim,
     Forget,
+    GiveUp,
+    Interrupt,
     Pauses,
     Peek,
     Present,
@@ -36,12 +38,14 @@ pub(crate) enum Call {
 }
 
 /// What happens instead of a call, or before it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Instead {
     /// It is passed on.
     Pass,
     /// The record is away.
     Away,
+    /// A report of interruptions is answered without its run.
+    LeaveOut,
     /// A person stops the card first.
     Stop(CardId),
     /// A person pauses everything first.
@@ -53,7 +57,7 @@ pub(crate) enum Instead {
 pub(crate) struct Disturbed {
     pub(crate) record: Arc<Record<MemoryStore>>,
     plan: Mutex<BTreeMap<Call, Vec<Instead>>>,
-    met: Mutex<BTreeMap<Call, usize>>,
+    met: Mutex<Vec<Call>>,
 }
 
 impl Disturbed {
@@ -73,7 +77,16 @@ impl Disturbed {
 
     /// How often each call was made.
     pub(crate) fn met(&self) -> BTreeMap<Call, usize> {
-        self.met.lock().unwrap().clone()
+        let mut met = BTreeMap::new();
+        for call in self.met.lock().unwrap().iter() {
+            *met.entry(*call).or_default() += 1;
+        }
+        met
+    }
+
+    /// All calls that were made, in their order; from now on they are counted anew.
+    pub(crate) fn take_calls(&self) -> Vec<Call> {
+        std::mem::take(&mut *self.met.lock().unwrap())
     }
 
     pub(crate) fn ports(self: &Arc<Self>) -> RecordPorts {
@@ -91,7 +104,12 @@ impl Disturbed {
 
     /// Does what is planned for this call; says whether the record is away.
     async fn meet(&self, call: Call) -> Result<(), std::io::Error> {
-        *self.met.lock().unwrap().entry(call).or_default() += 1;
+        self.meet_whole(call).await.map(drop)
+    }
+
+    /// Does what is planned for this call; says whether the record is away, or else whether its answer is whole.
+    async fn meet_whole(&self, call: Call) -> Result<bool, std::io::Error> {
+        self.met.lock().unwrap().push(call);
         let next = {
             let mut plan = self.plan.lock().unwrap();
             let calls = plan.entry(call).or_default();
@@ -99,18 +117,19 @@ impl Disturbed {
         };
         let person: Person = "Ada".parse().unwrap();
         match next.unwrap_or(Instead::Pass) {
-            Instead::Pass => Ok(()),
+            Instead::Pass => Ok(true),
+            Instead::LeaveOut => Ok(false),
             Instead::Away => Err(std::io::Error::other("as planned")),
             Instead::Stop(card) => {
                 self.record.stop_card(card, &person).await.unwrap();
-                Ok(())
+                Ok(true)
             }
             Instead::Pause => {
                 self.record
                     .pause(Scope::Everything, PauseKind::Pause, None, &person)
                     .await
                     .unwrap();
-                Ok(())
+                Ok(true)
             }
         }
     }
@@ -182,6 +201,9 @@ impl AttemptRecord for Disturbed {
         operation: OperationId,
         attempts: &[Interruption],
     ) -> Result<Vec<(RunId, InterruptOutcome)>, FenceError> {
+        if !self.meet_whole(Call::Interrupt).await.map_err(fence)? {
+            return Ok(Vec::new());
+        }
         self.record.interrupt(machine, operation, attempts).await
     }
 }
@@ -195,6 +217,8 @@ impl SettlementRecord for Disturbed {
     }
 
     async fn give_up(&self, attempt: &Attempt, failure: &GiveUp) -> Result<Fenced<GaveUp>, SettleError> {
+        let met = self.meet(Call::GiveUp).await;
+        met.map_err(|error| SettleError::Away(Box::new(error)))?;
         self.record.give_up(attempt, failure).await
     }
 }

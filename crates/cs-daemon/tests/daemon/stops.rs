@@ -18,6 +18,14 @@ pub(crate) fn trials() -> Vec<Trial> {
             stopped_unnoted,
         ),
         trial(
+            "an agent that was stopped unnoticed is ended by the attempt that follows, which then starts",
+            followed,
+        ),
+        trial(
+            "an attempt that follows one that cannot be ended now waits for it, and is no trouble",
+            waits_for_its_forerunner,
+        ),
+        trial(
             "a stop of a card of which nothing runs is answered at once",
             of_nothing,
         ),
@@ -57,6 +65,55 @@ async fn stopped_unnoted(world: World) {
     assert!(!world.is_alive("agent"));
     let run = world.card(card).await.runs.remove(0);
     assert_eq!(run.state, RunState::Ended(Ending::Stopped));
+}
+
+/// Invariant 1.
+async fn followed(world: World) {
+    let world = world.with_slots(2);
+    let agent = world.gated("agent");
+    let card = world.send("agent").await;
+    world.record.plan(Call::RecordProcess, [Instead::Away]);
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_runs("agent").await;
+    world.until_said("could not be noted").await;
+    world.stop(card).await;
+    world.send_more(card).await;
+    control::poke(&world.state()).await;
+    world.until_starts("agent", 2).await;
+    world.open_gate("agent");
+    daemon.leave().await;
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert_eq!(world.answers(card).await, ["Done."]);
+    assert_eq!(world.starts("agent"), 2);
+    assert!(!world.all_said().contains("could not be carried on"), "{world:?}");
+}
+
+/// Invariant 1. Invariant 7.
+async fn waits_for_its_forerunner(world: World) {
+    let world = world.with_slots(2);
+    let agent = world.gated("agent");
+    let card = world.send("agent").await;
+    world.record.plan(Call::RecordProcess, [Instead::Away; 2]);
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_runs("agent").await;
+    world.until_said("could not be noted").await;
+    daemon.leave().await;
+
+    // The next daemon cannot take it up now, and rests; meanwhile the card is ready for its next attempt.
+    world.record.plan(Call::RunBrief, [Instead::Away]);
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_said("could not be carried on").await;
+    world.stop(card).await;
+    world.send_more(card).await;
+    control::poke(&world.state()).await;
+    world.until_starts("agent", 2).await;
+    world.open_gate("agent");
+    daemon.leave().await;
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert_eq!(world.answers(card).await, ["Done."]);
+    assert_eq!(world.starts("agent"), 2);
+    let troubles = world.all_said().matches("could not be carried on").count();
+    assert_eq!(troubles, 1, "{world:?}");
 }
 
 async fn of_nothing(world: World) {

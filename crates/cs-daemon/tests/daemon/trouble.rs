@@ -1,6 +1,8 @@
 //! What goes wrong and is mended.
 
 use cs_daemon::Ended;
+use cs_journal::{Task, Want};
+use cs_model::{CardState, RunState};
 use libtest_mimic::Trial;
 
 use crate::record::{Call, Instead};
@@ -11,6 +13,18 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial(
             "an answer that the record did not take is told again, and the daemon then ends",
             told_again,
+        ),
+        trial(
+            "RC-7, scenario 35: a report of an interruption that is answered without its run is told again",
+            reported_again,
+        ),
+        trial(
+            "RC-1: what is over is told first, then claims are cleared up, then interruptions reported",
+            in_order,
+        ),
+        trial(
+            "RC-3: what cannot be told stops the pass, and stays to be told",
+            stops_the_pass,
         ),
         trial(
             "an agent that was taken out of the configuration while it ran is read to its end",
@@ -36,6 +50,111 @@ async fn told_again(world: World) {
     let ended = world.run_once(&[("agent", &agent)]).await.unwrap();
     assert!(matches!(ended, Ended::Idle { next_due: None }), "{ended:?}");
     assert_eq!((world.starts("agent"), world.answers(card).await.len()), (1, 1));
+}
+
+/// Invariant 8.
+async fn reported_again(world: World) {
+    let agent = world.gated("agent");
+    world.open_gate("agent");
+    let card = world.send("agent").await;
+    let journal = world.journal();
+    let claimed = journal.claim(&turns(1)).await.unwrap().adopt_all().remove(0);
+    drop(claimed.interrupted().unwrap());
+    drop(journal);
+    world
+        .record
+        .plan(Call::Interrupt, [Instead::LeaveOut, Instead::Away]);
+    for _ in 0..2 {
+        world.run_once(&[("agent", &agent)]).await.unwrap_err();
+        let run = world.card(card).await.runs.remove(0);
+        assert_eq!((run.state, run.epoch.get()), (RunState::Running, 1));
+        let journal = world.journal();
+        assert_eq!(journal.recover().receipts.len(), 1, "it is kept");
+    }
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert_eq!(world.record.met()[&Call::Interrupt], 3);
+    assert_eq!((world.starts("agent"), world.answers(card).await.len()), (1, 1));
+    assert_eq!(world.card(card).await.runs[0].epoch.get(), 2);
+}
+
+/// One card has its outcome in the ledger, one was interrupted, one could not be started, and a claim has no answer.
+async fn in_order(world: World) {
+    let agent = world.gated("agent");
+    world.open_gate("agent");
+    let mut cards = Vec::new();
+    for _ in 0..3 {
+        cards.push(world.send("agent").await);
+    }
+    let journal = world.journal();
+    let mut taken = journal.claim(&turns(3)).await.unwrap().adopt_all();
+    taken.sort_by_key(|one| cards.iter().position(|card| *card == one.row().card));
+    let mut taken = taken.into_iter();
+    let (answered, cut, failed) = (taken.next(), taken.next(), taken.next());
+    let started = answered
+        .unwrap()
+        .prepare("one")
+        .unwrap()
+        .registered("null")
+        .unwrap();
+    drop(started.started("null").unwrap().outcome(OUTCOME).unwrap());
+    drop(cut.unwrap().interrupted().unwrap());
+    let note = r#"{"class": "invalid_request", "reason": "it cannot be"}"#;
+    drop(failed.unwrap().failed(note).unwrap());
+    world.record.plan(Call::Claim, [Instead::Away]);
+    journal.claim(&turns(3)).await.unwrap_err();
+    drop(journal);
+    world.record.take_calls();
+
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    let told = |call: &Call| TELLS.contains(call);
+    let calls: Vec<Call> = world.record.take_calls();
+    let until_claim = calls.into_iter().take_while(|call| *call != Call::Claim);
+    assert_eq!(until_claim.filter(told).collect::<Vec<_>>(), TELLS);
+    assert_eq!(world.answers(cards[0]).await, ["Told late."]);
+    assert_eq!(world.answers(cards[1]).await, ["Done."]);
+    assert_eq!(world.card(cards[2]).await.card.state, CardState::Failed);
+    assert_eq!(world.starts("agent"), 1);
+}
+
+/// Invariant 8.
+async fn stops_the_pass(world: World) {
+    let agent = world.gated("agent");
+    world.open_gate("agent");
+    let card = world.send("agent").await;
+    world.record.plan(Call::Answer, [Instead::Away, Instead::Away]);
+    world.run_once(&[("agent", &agent)]).await.unwrap_err();
+    let calls = world.record.take_calls();
+    assert_eq!(
+        calls.last(),
+        Some(&Call::Answer),
+        "nothing comes after it: {calls:?}"
+    );
+    let other = world.send("agent").await;
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert_eq!(world.answers(card).await, ["Done."]);
+    assert_eq!(world.answers(other).await, ["Done."]);
+    assert_eq!(world.starts("agent"), 2);
+}
+
+/// What a pass tells and asks before it takes, in the order of RC-1.
+const TELLS: [Call; 5] = [
+    Call::Answer,
+    Call::GiveUp,
+    Call::Reconcile,
+    Call::RunningRuns,
+    Call::Interrupt,
+];
+
+/// An outcome as a ledger keeps it.
+const OUTCOME: &str = r#"{"task": {"task": "answered", "text": "Told late."}, "process": null,
+    "usage": {"turns": 0, "input_tokens": 0, "output_tokens": 0, "cost_microusd": 0}}"#;
+
+fn turns(limit: u32) -> Want {
+    Want {
+        task: Task::Turns,
+        limit,
+        agents: vec!["agent".to_owned()],
+    }
 }
 
 async fn unconfigured(world: World) {

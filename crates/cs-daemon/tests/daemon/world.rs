@@ -13,6 +13,7 @@ use cs_daemon::{
     Settings, ShimExecutions, StateDir, ThisHost,
 };
 use cs_harness::{AgentConfig, CommandMode};
+use cs_journal::Journal;
 use cs_model::{Author, CardId, Clock, CodebaseId, IdSource, MachineId, TurnId, TurnSeq};
 use cs_record::{CardDetail, CardReads, PeopleActs, Record, Send, SendTo};
 use cs_supervise::ShimProgram;
@@ -64,6 +65,7 @@ pub(crate) struct World {
     clock: Arc<SetClock>,
     ids: Arc<SeededIds>,
     machine: MachineId,
+    slots: u32,
     said: Arc<Said>,
 }
 
@@ -126,8 +128,26 @@ impl World {
             machine: MachineId::from_uuid(ids.uuid_v7()),
             clock,
             ids,
+            slots: 1,
             said: Arc::default(),
         }
+    }
+
+    /// The same machine with so many slots.
+    pub(crate) fn with_slots(mut self, slots: u32) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// Opens the ledger of the machine, as a daemon that then dies does.
+    pub(crate) fn journal(&self) -> Journal {
+        let deps = cs_journal::Deps {
+            record: self.record.clone(),
+            ids: self.ids.clone(),
+            clock: self.clock.clone(),
+            machine: self.machine,
+        };
+        Journal::open(&self.state().ledger(), deps).unwrap().0
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -149,6 +169,16 @@ impl World {
             agent: agent.parse().unwrap(),
             opening: cs_model::Opening::Owner,
         };
+        self.say(to).await;
+        card
+    }
+
+    /// Sends one more message to a card.
+    pub(crate) async fn send_more(&self, card: CardId) {
+        self.say(SendTo::Card(card)).await;
+    }
+
+    async fn say(&self, to: SendTo) {
         let send = Send {
             turn: TurnId::from_uuid(self.ids.uuid_v7()),
             to,
@@ -157,7 +187,6 @@ impl World {
             plan: cs_record::Plan::default(),
         };
         self.record.record.send(&send).await.unwrap();
-        card
     }
 
     pub(crate) async fn stop(&self, card: CardId) {
@@ -196,6 +225,11 @@ impl World {
 
     pub(crate) fn starts(&self, name: &str) -> usize {
         fs::read_to_string(self.path(&format!("{name}.starts"))).map_or(0, |text| text.lines().count())
+    }
+
+    /// Waits until a gated agent was started so many times.
+    pub(crate) async fn until_starts(&self, name: &str, times: usize) {
+        self.until(|| self.starts(name) >= times).await;
     }
 
     /// Waits until a gated agent runs.
@@ -272,7 +306,7 @@ impl World {
             ids: self.ids.clone(),
             reporter: self.said.clone(),
             settings: Settings {
-                slots: 1,
+                slots: self.slots,
                 stop_grace: Duration::from_millis(200),
                 ..Settings::default()
             },

@@ -225,6 +225,7 @@ fn a_newer_ledger_is_refused_and_not_touched() {
     assert_eq!(fs::read(&path).expect("kept"), frame::header(VERSION + 1));
 }
 
+/// CJ-18.
 #[test]
 fn an_unknown_event_is_an_error_and_not_damage() {
     let room = room();

@@ -10,6 +10,23 @@ fn nobody_left(journal: &cs_journal::Journal) -> bool {
     journal.recover().claimed.is_empty()
 }
 
+/// CJ-1: only an id of its own, known on both sides, settles a lost answer.
+#[tokio::test]
+async fn each_claim_has_an_id_of_its_own() {
+    let home = Home::new();
+    home.record.offer([1, 2]);
+    let journal = home.open();
+    let mut one = turns();
+    one.limit = 1;
+    let (first, second) = (
+        journal.claim(&one).await.unwrap(),
+        journal.claim(&one).await.unwrap(),
+    );
+    assert_ne!(first.operation(), second.operation());
+    assert_eq!((first.runs().len(), second.runs().len()), (1, 1));
+}
+
+/// CJ-23: what is adopted has its owner before anything is awaited, also when the window is over.
 #[tokio::test]
 async fn a_claim_gives_each_attempt_once() {
     let home = Home::new();
@@ -24,6 +41,7 @@ async fn a_claim_gives_each_attempt_once() {
         [run_id(2)]
     );
     assert!(window.is_empty());
+    window.finish();
     assert_ne!(first.attempt().token, rest[0].attempt().token);
     assert!(journal.holds(&first.attempt()));
     assert!(nobody_left(&journal));
@@ -226,7 +244,7 @@ async fn a_pending_operation_of_another_action_stops_the_reconcile() {
     assert_eq!(journal.pending().len(), 1);
 }
 
-/// Scenario 6, CJ-21, P26. Invariant 4.
+/// Scenarios 6 and 10, CJ-19, CJ-21, P26: a window ends by its `finish` and by its drop, which forget nothing. Invariant 4.
 #[tokio::test]
 async fn attempts_that_nobody_adopted_are_not_lost() {
     let home = Home::new();

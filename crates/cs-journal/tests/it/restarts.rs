@@ -286,6 +286,7 @@ async fn an_import_is_needed_until_it_is_complete() {
     assert!(!journal.import_needed());
 }
 
+/// CJ-26: the native session is in the ledger, under the run, and no request to the record has it.
 #[tokio::test]
 async fn a_session_is_known_until_it_is_forgotten() {
     let home = Home::new();
