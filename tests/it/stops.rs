@@ -76,6 +76,46 @@ fn without_a_daemon_stop_closes_the_tree_itself() {
 }
 
 #[test]
+fn ps_lists_what_runs_without_a_daemon_and_what_ended_with_its_proof() {
+    let desk = Desk::new();
+    assert_eq!(desk.json(&["ps"]), json!([]));
+    let card = hostile(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    all_children_live(&desk);
+    daemon.kill();
+    let live = desk.json(&["ps"]);
+    let live = &live[0];
+    assert!(card.ends_with(live["card"].as_str().expect("a card")), "{live}");
+    assert_eq!((&live["state"], &live["proof"]), (&json!("alive"), &Value::Null));
+    assert!(live["memory_bytes"].as_u64() > Some(0), "{live}");
+    // Its shim, its agent, and what that has started.
+    assert!(live["processes"].as_u64() >= Some(6), "{live}");
+    let text = desk.ok(&["ps"]);
+    assert!(
+        text.contains("alive") && text.contains(&live["pid"].to_string()),
+        "{text}"
+    );
+    let name = live["name"].as_str().expect("a name");
+    let refused = desk.fails(3, &["execution", "dismiss", name]);
+    assert!(refused.contains("not over"), "{refused}");
+    desk.ok(&["stop", &card]);
+    assert_eq!(desk.json(&["ps"]), json!([]));
+    let over = &desk.json(&["ps", "--all"])[0];
+    assert_eq!(over["state"], "closed", "{over}");
+    let proof = match live["tier"].as_str() {
+        Some("cgroup") => "cgroup_empty",
+        _ => "subreaper_empty",
+    };
+    assert_eq!(over["proof"], proof, "{over}");
+    assert!(
+        desk.ok(&["execution", "dismiss", name])
+            .contains("nothing of it is left")
+    );
+    desk.fails(1, &["execution", "dismiss", "no-such-execution"]);
+}
+
+#[test]
 fn a_stopped_card_waits_for_a_message_and_then_gets_all_of_it() {
     let desk = Desk::new();
     let [here, wait] = desk.gate("gate");

@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::app::App;
 use crate::commands::{
-    self, agent, answer, card, cards, codebase, demo, diff, gc, land, limit, pause, run, send, show, stop,
-    tail,
+    self, agent, answer, card, cards, codebase, demo, diff, execution, gc, land, limit, pause, ps, run, send,
+    show, stop, tail,
 };
 use crate::env::Env;
 use crate::failure::Failure;
@@ -86,6 +86,11 @@ pub(crate) enum Command {
     Resume(pause::ResumeArgs),
     /// Limit how many runs are live at once on this machine or on a codebase.
     Limit(limit::LimitArgs),
+    /// List executions: the agents that run on this machine, and what is left of others.
+    Ps(ps::PsArgs),
+    /// Look after single executions.
+    #[command(subcommand)]
+    Execution(execution::ExecutionCommand),
     /// Forget what nobody can need any more.
     Gc(gc::GcArgs),
     /// Bring a record on a Postgres server to the version of this program, or make it.

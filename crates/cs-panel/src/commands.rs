@@ -8,12 +8,14 @@ pub(crate) mod cards;
 pub(crate) mod codebase;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod execution;
 pub(crate) mod gc;
 pub(crate) mod land;
 pub(crate) mod limit;
 mod listed;
 pub(crate) mod migrate;
 pub(crate) mod pause;
+pub(crate) mod ps;
 pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod show;
@@ -41,6 +43,8 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Close(args) => card::close(app, &args).await,
         Command::HandBack(args) => card::hand_back(app, &args).await,
         Command::Limit(args) => limit::limit(app, &args).await,
+        Command::Ps(args) => ps::ps(app, &args),
+        Command::Execution(command) => execution::execution(app, &command).await,
         Command::Gc(args) => gc::gc(app, &args).await,
         Command::Pause(args) => pause::pause(app, &args).await,
         Command::Resume(args) => pause::resume(app, &args).await,

@@ -4,6 +4,7 @@
 //! * [`hold()`], then [`Held::go`]: an *execution*, held by a *shim*, a small process that outlives its starter.
 //! * [`survey()`]: what became of an execution while nobody looked; it adopts what is alive.
 //! * [`dismiss()`]: takes note that a person has looked after what no stop could end.
+//! * [`glance()`]: what an execution looks like from outside, for lists.
 //! * [`Stopper`]: ends an execution with everything below it, grandchildren in sessions of their own included.
 //! * [`Limits`]: what an execution may use before its shim ends it; [`Pauser`] pauses it and lets it go on.
 //! * [`Follower`] reads what an agent says while it says it; [`Transcript`] keeps what was made of it.
@@ -29,6 +30,7 @@ mod dir;
 mod dismiss;
 mod follower;
 mod framer;
+mod glance;
 mod hold;
 mod identity;
 mod limits;
@@ -55,6 +57,7 @@ pub use dir::ExecutionDir;
 pub use dismiss::{DismissError, dismiss};
 pub use follower::{FollowError, Followed, Follower};
 pub use framer::{Framer, Record};
+pub use glance::{Glance, Life, Load, glance};
 pub use hold::{Containment, ExecutionSpec, GoError, Held, HoldError, MAX_PROMPT_BYTES, ShimProgram, hold};
 pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};
 pub use limits::{Lease, LeaseEnd, Limit, Limits};

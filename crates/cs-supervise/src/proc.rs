@@ -110,6 +110,15 @@ fn children_by_scan(parent: Pid) -> io::Result<Vec<Pid>> {
     Ok(found)
 }
 
+/// How much memory a process occupies; nothing when it is gone.
+pub(crate) fn resident_bytes(pid: Pid) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages
+        .unwrap_or(0)
+        .saturating_mul(rustix::param::page_size() as u64)
+}
+
 /// Whether a process was started with this `NAME=value` in its environment. A process that cannot be read has none.
 pub(crate) fn has_environment(pid: Pid, assignment: &[u8]) -> bool {
     fs::read(format!("/proc/{pid}/environ"))

@@ -316,7 +316,7 @@ fn incomplete(cx: &Context, started: Started, closed: &Closed) -> Incomplete {
     let left: Vec<String> = closed.survivors.iter().map(named).collect();
     let row = started.row();
     cx.said(&format!(
-        "run {} attempt {} of card {} is not proven closed; still there: {}; end them, then start `cs-panel run` again",
+        "run {} attempt {} of card {} is not proven closed; still there: {}; end them, or say `cs-panel execution dismiss` (`cs-panel ps` names it), then start `cs-panel run` again",
         row.run.short(),
         row.epoch,
         row.card.short(),

@@ -48,7 +48,8 @@ impl AttemptFile {
     }
 
     /// Reads it; nothing when it is not there or torn, since then nothing of the execution was begun.
-    pub(super) fn read(dir: &ExecutionDir) -> Option<Self> {
+    #[must_use]
+    pub fn read(dir: &ExecutionDir) -> Option<Self> {
         let bytes = fs::read(dir.path().join(NAME)).ok()?;
         serde_json::from_slice(&bytes).ok()
     }

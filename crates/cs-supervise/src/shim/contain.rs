@@ -1,5 +1,6 @@
 //! The control group of the agent, where one can be had, and what is done to a whole tree.
 
+use std::fs;
 use std::io;
 
 use rustix::process::getpid;
@@ -24,6 +25,7 @@ pub(super) fn start(
         }
         // Whether it was the group that could not be entered, the kernel does not say: the next try tells.
         let _: io::Result<()> = group.remove();
+        let _: io::Result<()> = fs::remove_file(dir.file(dir::CGROUP));
     }
     Ok((Agent::start(dir, spec, ident, None)?, None))
 }

@@ -1,0 +1,218 @@
+//! `ps`: the executions of this machine. It reads their directories and asks neither the daemon nor the record.
+
+use std::fs;
+use std::io;
+
+use clap::Args;
+use cs_daemon::{AttemptFile, StateDir};
+use cs_model::Time;
+use cs_supervise::{Closed, ExecutionDir, Glance, Life, NamedProcess, Proof, Tier, glance};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::text;
+
+#[derive(Debug, Args)]
+pub(crate) struct PsArgs {
+    /// Those too of which nothing is left.
+    #[arg(long)]
+    all: bool,
+}
+
+/// An execution as it is printed.
+#[derive(Debug, Serialize)]
+pub(super) struct ExecutionWire {
+    pub(super) name: String,
+    card: Option<String>,
+    agent: Option<String>,
+    pub(super) state: &'static str,
+    pid: Option<i32>,
+    shim_pid: Option<i32>,
+    started_at: Option<Time>,
+    tier: &'static str,
+    pub(super) proof: Option<&'static str>,
+    processes: Option<u32>,
+    memory_bytes: Option<u64>,
+    output_bytes: u64,
+    last_output_at: Option<Time>,
+    pub(super) survivors: Vec<ProcessWire>,
+    #[serde(skip)]
+    is_over: bool,
+}
+
+/// A process that could not be ended.
+#[derive(Debug, Serialize)]
+pub(super) struct ProcessWire {
+    pid: i32,
+    name: String,
+}
+
+impl ProcessWire {
+    fn new(process: &NamedProcess) -> Self {
+        Self {
+            pid: process.identity.pid(),
+            name: process.name.clone(),
+        }
+    }
+
+    /// Names it for people.
+    pub(super) fn words(&self) -> String {
+        format!("{} (pid {})", self.name, self.pid)
+    }
+}
+
+/// Carries out `ps`.
+pub(crate) fn ps(app: &App, args: &PsArgs) -> Result<(), Failure> {
+    let state = app.state()?;
+    let mut executions = Vec::new();
+    for name in names(&state)? {
+        let dir = ExecutionDir::at(state.execution(&name));
+        match look(&name, &dir) {
+            Ok(execution) if execution.is_over && !args.all => {}
+            Ok(execution) => executions.push(execution),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => app.out.said(&format!(
+                "execution {name} cannot be read: {error}; its directory is {}",
+                dir.path().display()
+            )),
+        }
+    }
+    if app.global.json {
+        return app.out.json(&executions);
+    }
+    if executions.is_empty() {
+        let more = if args.all {
+            ""
+        } else {
+            " (`--all` lists those of which nothing is left)"
+        };
+        app.out.said(&format!("no executions{more}"));
+        return Ok(());
+    }
+    let now = app.now();
+    let head = [
+        "EXECUTION",
+        "CARD",
+        "STATE",
+        "PID",
+        "AGE",
+        "PROOF",
+        "MEMORY",
+        "OUTPUT",
+    ];
+    app.out
+        .table(&head, executions.iter().map(|it| row(it, now)).collect())?;
+    for left in executions.iter().filter(|it| !it.survivors.is_empty()) {
+        app.out.said(&format!("execution {}: {}", left.name, cure(left)));
+    }
+    Ok(())
+}
+
+/// Says what is to be done about an execution that could not be ended.
+pub(super) fn cure(execution: &ExecutionWire) -> String {
+    let left: Vec<String> = execution.survivors.iter().map(ProcessWire::words).collect();
+    format!(
+        "these could not be ended: {}; end them, or look after them and say so with `cs-panel execution dismiss {}`",
+        left.join(", "),
+        execution.name
+    )
+}
+
+/// Lists the names of all executions of a state directory, in their order.
+pub(super) fn names(state: &StateDir) -> Result<Vec<String>, Failure> {
+    let path = state.executions();
+    let unread = |error: io::Error| Failure::failed(error, format!("{} cannot be listed", path.display()));
+    let entries = match fs::read_dir(&path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unread(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(unread)?;
+        // A name that is no text is none that we gave.
+        names.extend(entry.file_name().into_string().ok());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Looks at one execution.
+pub(super) fn look(name: &str, dir: &ExecutionDir) -> io::Result<ExecutionWire> {
+    let seen = glance(dir)?;
+    let row = AttemptFile::read(dir).map(|attempt| attempt.row);
+    let closed = closed_of(&seen);
+    let load = match &seen.life {
+        Life::Alive(load) => Some(*load),
+        Life::Unheld | Life::Lost | Life::Incomplete(_) | Life::Over(_) => None,
+    };
+    Ok(ExecutionWire {
+        name: name.to_owned(),
+        card: row.as_ref().map(|row| row.card.short()),
+        agent: row.as_ref().map(|row| row.agent.to_string()),
+        state: state_of(&seen.life),
+        pid: seen.agent.as_ref().map(cs_supervise::ProcessIdentity::pid),
+        shim_pid: seen.shim.as_ref().map(cs_supervise::ProcessIdentity::pid),
+        started_at: seen.started_at_unix_micros.map(Time::from_unix_micros),
+        tier: match seen.tier {
+            Tier::Cgroup => "cgroup",
+            Tier::Subreaper => "subreaper",
+        },
+        proof: closed.and_then(|closed| closed.proof).map(proof_name),
+        processes: load.map(|load| load.processes),
+        memory_bytes: load.map(|load| load.memory_bytes),
+        output_bytes: seen.output_bytes,
+        last_output_at: seen.last_output_unix_micros.map(Time::from_unix_micros),
+        survivors: closed
+            .map(|closed| closed.survivors.iter().map(ProcessWire::new).collect())
+            .unwrap_or_default(),
+        is_over: matches!(seen.life, Life::Over(_)),
+    })
+}
+
+fn closed_of(seen: &Glance) -> Option<&Closed> {
+    match &seen.life {
+        Life::Incomplete(closed) | Life::Over(closed) => Some(closed),
+        Life::Unheld | Life::Alive(_) | Life::Lost => None,
+    }
+}
+
+fn state_of(life: &Life) -> &'static str {
+    match life {
+        Life::Unheld => "not_started",
+        Life::Alive(_) => "alive",
+        Life::Lost => "lost",
+        Life::Incomplete(_) => "stop_incomplete",
+        Life::Over(closed) if closed.proof.is_none() => "dismissed",
+        Life::Over(_) => "closed",
+    }
+}
+
+fn proof_name(proof: Proof) -> &'static str {
+    match proof {
+        Proof::HostRebooted => "host_rebooted",
+        Proof::CgroupEmpty => "cgroup_empty",
+        Proof::SubreaperEmpty => "subreaper_empty",
+        Proof::SweepClean => "sweep_clean",
+    }
+}
+
+fn row(execution: &ExecutionWire, now: Time) -> Vec<String> {
+    let dash = || "-".to_owned();
+    let shown = |text: Option<String>| text.unwrap_or_else(dash);
+    vec![
+        execution.name.clone(),
+        shown(execution.card.clone()),
+        execution.state.replace('_', " "),
+        shown(execution.pid.map(|pid| pid.to_string())),
+        shown(execution.started_at.map(|then| text::span(now, then))),
+        execution.proof.unwrap_or(execution.tier).replace('_', " "),
+        shown(execution.memory_bytes.map(mib)),
+        shown(execution.last_output_at.map(|then| text::ago(now, then))),
+    ]
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
+}
