@@ -277,6 +277,12 @@ mod tests {
     }
 
     #[test]
+    fn the_example_with_a_store_of_its_own_fits_on_a_page() {
+        let example = include_str!("../../crates/cs-journal/examples/claim_once.rs");
+        assert!(example.lines().count() <= 40);
+    }
+
+    #[test]
     fn a_suite_over_its_share_is_named() {
         let xml = r#"<testsuites name="run" time="9"><testsuite name="cs-sqlite::laws" tests="2">
             <testcase name="a &lt; b" time="200.5"></testcase><testcase name="c" time="100.5"/></testsuite>

@@ -17,6 +17,18 @@ pub struct FenceRow {
     pub state: RunState,
 }
 
+impl FenceRow {
+    /// Returns the row of a run of which this is the present attempt, and works.
+    #[must_use]
+    pub fn running(attempt: &Attempt) -> Self {
+        Self {
+            epoch: attempt.epoch,
+            token: attempt.token.hash(),
+            state: RunState::Running,
+        }
+    }
+}
+
 /// What the record holds of a run at the moment of a refused write: a fact to print, not an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
@@ -100,6 +112,7 @@ mod tests {
             state,
         };
         assert_eq!(judge(&row, &attempt), expected);
+        assert_eq!(judge(&FenceRow::running(&attempt), &attempt), Verdict::Running);
     }
 
     #[test]

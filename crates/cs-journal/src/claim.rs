@@ -5,7 +5,8 @@ use std::fmt;
 use async_trait::async_trait;
 use cs_fence::{Attempt, LandingAttempt, TokenSeed};
 use cs_model::{
-    AskId, CardId, CodebaseId, Epoch, LandingId, MachineId, OperationId, RunId, RunKind, Time, TurnId,
+    AskId, CardId, CodebaseId, Epoch, IdSource, LandingId, MachineId, OperationId, RunId, RunKind, Time,
+    TurnId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -204,6 +205,23 @@ pub struct ClaimedRun {
 }
 
 impl ClaimedRun {
+    /// Returns the row of the first attempt of a new owner on a new card, which was just sent to work without a codebase.
+    #[must_use]
+    pub fn first(ids: &dyn IdSource, agent: impl Into<String>, started_at: Time) -> Self {
+        Self {
+            run: RunId::fresh(ids),
+            card: CardId::fresh(ids),
+            kind: RunKind::Owner,
+            epoch: Epoch::new(1),
+            started_at,
+            resumed_at: None,
+            woke: Woke::Dispatched,
+            agent: agent.into(),
+            codebase: None,
+            fresh: false,
+        }
+    }
+
     /// Returns the attempt that the claim with this seed made.
     #[must_use]
     pub fn attempt(&self, seed: &TokenSeed) -> Attempt {
@@ -286,6 +304,15 @@ pub enum DispatchRefusal {
 }
 
 impl Receipt {
+    /// Returns the receipt of a claim that took these runs and nothing else.
+    #[must_use]
+    pub fn of_runs(runs: impl IntoIterator<Item = ClaimedRun>) -> Self {
+        Self {
+            runs: runs.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
     /// Says whether nothing was taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -305,6 +332,14 @@ pub enum Reconciled {
     },
     /// It was not carried out, and never will be: a copy that still travels is refused (CJ-10).
     Cancelled,
+}
+
+impl Reconciled {
+    /// Says what became of an operation of which a store keeps the receipt; nothing: it was cancelled.
+    #[must_use]
+    pub fn of(action: Action, kept: Option<Receipt>) -> Self {
+        kept.map_or(Self::Cancelled, |receipt| Self::Completed { action, receipt })
+    }
 }
 
 /// Why a claim has no answer.
@@ -359,4 +394,27 @@ pub trait ClaimRecord: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`ClaimError`] when the record cannot answer.
     async fn reconcile(&self, machine: MachineId, operation: OperationId) -> Result<Reconciled, ClaimError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cs_model::{SystemClock, SystemIds};
+
+    #[test]
+    fn a_store_says_in_few_words_what_it_keeps() {
+        let at = cs_model::Clock::now(&SystemClock);
+        let (one, other) = (
+            ClaimedRun::first(&SystemIds, "mine", at),
+            ClaimedRun::first(&SystemIds, "mine", at),
+        );
+        assert_ne!((one.run, one.card), (other.run, other.card));
+        assert_eq!((one.epoch, one.resumed_at), (Epoch::new(1), None));
+        let receipt = Receipt::of_runs([one, other]);
+        assert_eq!((receipt.runs.len(), receipt.landings.len()), (2, 0));
+        let action = Action::Dispatch;
+        assert_eq!(Reconciled::of(action, None), Reconciled::Cancelled);
+        let said = Reconciled::of(action, Some(receipt.clone()));
+        assert_eq!(said, Reconciled::Completed { action, receipt });
+    }
 }

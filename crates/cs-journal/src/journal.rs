@@ -34,6 +34,24 @@ pub struct Deps {
     pub machine: MachineId,
 }
 
+impl Deps {
+    /// Gathers what a journal needs.
+    #[must_use]
+    pub fn new(
+        record: Arc<dyn ClaimRecord>,
+        machine: MachineId,
+        ids: impl IdSource + 'static,
+        clock: impl Clock + 'static,
+    ) -> Self {
+        Self {
+            record,
+            ids: Arc::new(ids),
+            clock: Arc::new(clock),
+            machine,
+        }
+    }
+}
+
 /// What a machine wants to take now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
@@ -43,6 +61,18 @@ pub struct Want {
     pub limit: u32,
     /// The routes that this machine can drive, by name. Landings do not look at them.
     pub agents: Vec<String>,
+}
+
+impl Want {
+    /// Wants one piece of work that this agent can do.
+    #[must_use]
+    pub fn one(task: Task, agent: impl Into<String>) -> Self {
+        Self {
+            task,
+            limit: 1,
+            agents: vec![agent.into()],
+        }
+    }
 }
 
 /// Takes work exactly once, and owns every attempt until it is over. Cheap to clone; all clones are the same journal.

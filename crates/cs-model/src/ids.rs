@@ -30,6 +30,12 @@ macro_rules! ids {
                 Self(uuid)
             }
 
+            /// Makes a new one.
+            #[must_use]
+            pub fn fresh(ids: &dyn crate::IdSource) -> Self {
+                Self(ids.uuid_v7())
+            }
+
             /// Returns the UUID, as stores and wires hold it.
             #[must_use]
             pub const fn as_uuid(self) -> Uuid {

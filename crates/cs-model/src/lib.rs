@@ -2,7 +2,8 @@
 //!
 //! It holds no I/O, no async and no decision that needs more than its arguments. It must never know a database,
 //! a process, git or an agent program. Ids are UUIDv7 newtypes, stored values are closed enums (an unknown one is an
-//! error, never a default), and times are UTC cut to microseconds.
+//! error, never a default), and times are UTC cut to microseconds. Whoever stands at the edge takes the clock and the generator of the
+//! machine with the feature `system`.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod card;
@@ -11,6 +12,8 @@ mod landing;
 mod names;
 mod ports;
 mod run;
+#[cfg(feature = "system")]
+mod system;
 mod text;
 mod time;
 
@@ -22,5 +25,7 @@ pub use landing::LandingState;
 pub use names::{AgentName, InvalidName, Person};
 pub use ports::{Clock, IdSource};
 pub use run::{Cap, Ending, Epoch, FailureClass, OrphanTree, RunKind, RunState, TurnSeq};
+#[cfg(feature = "system")]
+pub use system::{SystemClock, SystemIds};
 pub use text::UnknownValue;
 pub use time::{ParseTimeError, Time};

@@ -1,6 +1,6 @@
 //! Claiming (behaviour CJ, scenarios 1 to 10).
 
-use cs_journal::{Action, ClaimError, JournalError, LedgerError, Task, Window};
+use cs_journal::{Action, ClaimError, JournalError, LedgerError, Task, Want, Window};
 use cs_model::Epoch;
 use tokio::task::JoinSet;
 
@@ -16,8 +16,7 @@ async fn each_claim_has_an_id_of_its_own() {
     let home = Home::new();
     home.record.offer([1, 2]);
     let journal = home.open();
-    let mut one = turns();
-    one.limit = 1;
+    let one = Want::one(Task::Turns, "mine");
     let (first, second) = (
         journal.claim(&one).await.unwrap(),
         journal.claim(&one).await.unwrap(),
