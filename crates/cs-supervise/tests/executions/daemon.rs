@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use cs_supervise::{ExecutionDir, ShimProgram, Verdict, hold, survey};
+use cs_supervise::{ExecutionDir, HoldError, ShimProgram, Verdict, hold, survey};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::support::{block_on, spec_of};
 
@@ -16,6 +17,9 @@ pub(crate) fn run(words: &[String]) {
     };
     if station == "dismiss" {
         return block_on(dismisses(Path::new(dir)));
+    }
+    if station == "short-of-descriptors" {
+        return block_on(short_of_descriptors(Path::new(dir), agent));
     }
     if station == "tidy" {
         return block_on(stays_tidy(Path::new(dir), agent));
@@ -79,6 +83,44 @@ async fn stays_tidy(dir: &Path, agent: &[String]) {
             format!("{counts:?}")
         },
     );
+}
+
+/// Holds executions with so many descriptors left, from none on, until it can; and says what the failures left behind in this
+/// process.
+async fn short_of_descriptors(dir: &Path, agent: &[String]) {
+    let program = ShimProgram::current().unwrap();
+    let limit = Rlimit {
+        current: Some(64),
+        maximum: Some(64),
+    };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let (mut left, mut failures, mut baseline) = (0, 0, None);
+    let end = loop {
+        let there = ExecutionDir::create(dir.with_extension(left.to_string())).unwrap();
+        let mut taken: Vec<fs::File> = Vec::new();
+        while let Ok(file) = fs::File::open("/dev/null") {
+            taken.push(file);
+        }
+        taken.truncate(taken.len() - left);
+        let held = hold(&program, &there, &spec_of(agent)).await;
+        drop(taken);
+        match held {
+            Ok(held) => break held.go(b"").await.unwrap().closed().await.unwrap(),
+            Err(HoldError::Directory { .. } | HoldError::Spawn { .. } | HoldError::Shim { .. }) => {}
+            Err(other) => panic!("{other:?}"),
+        }
+        // Whatever had been begun ends, and is told to have never started.
+        let verdict = survey(&there, Duration::from_secs(20)).await.unwrap();
+        assert!(matches!(verdict, Verdict::NeverStarted(_)), "{left}: {verdict:?}");
+        let count = fs::read_dir("/proc/self/fd").unwrap().count();
+        // The first look may have opened what the runtime keeps.
+        assert_eq!(*baseline.get_or_insert(count), count, "with {left} left");
+        assert_eq!(children(), "");
+        failures += 1;
+        left += 1;
+    };
+    assert!(failures > 1 && end.proof.is_some(), "{failures} {end:?}");
+    say(dir, "tidy");
 }
 
 /// The children of this process, zombies included.

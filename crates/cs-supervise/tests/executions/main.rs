@@ -4,6 +4,7 @@
 //! be killed; otherwise it runs the tests. Test names cite the hard cases of process supervision (S1, S2 ...).
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod adverse;
 mod agent;
 mod daemon;
 mod life;
@@ -24,6 +25,7 @@ fn main() {
         Some("daemon") => daemon::run(&words[1..]),
         _ => {
             let trials: Vec<Trial> = [
+                adverse::trials(),
                 life::trials(),
                 limits::trials(),
                 spawn::trials(),
