@@ -7,7 +7,8 @@
 //! * [`glance()`]: what an execution looks like from outside, for lists.
 //! * [`Stopper`]: ends an execution with everything below it, grandchildren in sessions of their own included.
 //! * [`Limits`]: what an execution may use before its shim ends it; [`Pauser`] pauses it and lets it go on.
-//! * [`Follower`] reads what an agent says while it says it; [`Transcript`] keeps what was made of it.
+//! * [`Follower`] reads what an agent says while it says it; [`Transcript`] keeps what was made of it, and
+//!   [`Puncher`] gives back the disk of what is kept there.
 //!
 //! A program whose executions these are calls [`shim::run_if_requested`] first thing in `main`.
 //!
@@ -47,6 +48,7 @@ mod sweep;
 mod sys;
 mod transcript;
 mod tree;
+mod window;
 mod wire;
 
 pub use cgroup::Tier;
@@ -65,3 +67,4 @@ pub use pause::{PauseError, PausedBy, Pauser};
 pub use running::{Running, StopError, StopRequest, Stopper};
 pub use survey::{HungShim, SurveyError, Verdict, Waiting, survey};
 pub use transcript::{Resumed, SpoolOffsets, Transcript, TranscriptError, TranscriptLine, TranscriptReader};
+pub use window::{Puncher, SpoolWindow};

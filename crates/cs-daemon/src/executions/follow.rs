@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use cs_harness::{Event, Harness, LINE_MAX_BYTES, Line, Seen};
 use cs_supervise::{
-    Closed, ExecutionDir, FollowError, Followed, Follower, Running, SpoolOffsets, StopError, StopRequest,
-    Stopper, SurveyError, Transcript, TranscriptError, TranscriptReader,
+    Closed, ExecutionDir, FollowError, Followed, Follower, Puncher, Running, SpoolOffsets, SpoolWindow,
+    StopError, StopRequest, Stopper, SurveyError, Transcript, TranscriptError, TranscriptReader,
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -43,6 +43,8 @@ struct Output<'a> {
     harness: &'a dyn Harness,
     follower: Follower,
     transcript: Option<Transcript>,
+    /// Gives back the disk of what the transcript holds; nothing where that cannot be done.
+    puncher: Option<Puncher>,
     seen: Seen,
 }
 
@@ -132,6 +134,7 @@ impl<'a> Output<'a> {
             harness,
             follower,
             transcript: Some(transcript),
+            puncher: open_puncher(dir),
             seen,
         })
     }
@@ -192,18 +195,40 @@ impl<'a> Output<'a> {
             return Ok(());
         };
         let offsets = SpoolOffsets { stdout, stderr: 0 };
+        let mut puncher = self.puncher.take();
         let appended = tokio::task::spawn_blocking(move || {
             let result = transcript.append(&events, offsets);
-            (transcript, events, result)
+            // Without an event no offset was kept.
+            if result.is_ok() && !events.is_empty() {
+                puncher = puncher.and_then(|puncher| punch(puncher, stdout));
+            }
+            (transcript, puncher, events, result)
         });
-        let (transcript, events, result) = appended.await.map_err(|error| LostSight::Thread(error.into()))?;
+        let (transcript, puncher, events, result) =
+            appended.await.map_err(|error| LostSight::Thread(error.into()))?;
         self.transcript = Some(transcript);
+        self.puncher = puncher;
         result?;
         for event in &events {
             self.seen.observe(event);
         }
         Ok(())
     }
+}
+
+fn open_puncher(dir: &ExecutionDir) -> Option<Puncher> {
+    Puncher::open(&dir.stdout_spool(), SpoolWindow::default())
+        .inspect_err(|error| tracing::debug!(%error, "the disk of the output is not given back"))
+        .ok()
+}
+
+/// Punches out what was kept. One that cannot is not tried again.
+fn punch(mut puncher: Puncher, kept: u64) -> Option<Puncher> {
+    puncher
+        .kept(kept)
+        .inspect_err(|error| tracing::debug!(%error, "the disk of the output is not given back"))
+        .ok()?;
+    Some(puncher)
 }
 
 /// How long a follower of the daemon before this one may take to end its last append, in one process with it.

@@ -29,6 +29,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         per_tier("s10_a_paused_execution_spends_nothing", paused_spends_nothing),
     ];
     let once = vec![
+        trial("what_was_punched_out_of_a_spool_counts_no_more", punched),
         trial(
             "an_agent_that_fills_the_disk_is_stopped_and_the_limit_is_named",
             disk,
@@ -101,6 +102,31 @@ async fn disk(scratch: Scratch) {
     let beyond = limited(&words(&["bytes=2000000", "sleep"]), limits);
     let running = scratch.start_spec(&beyond, b"").await;
     ends_by(&scratch, running, Limit::SpoolBytes).await;
+}
+
+async fn punched(scratch: Scratch) {
+    let limits = Limits {
+        spool_bytes: Some(1 << 20),
+        ..Limits::default()
+    };
+    let (first, second) = (scratch.text("first"), scratch.text("second"));
+    let agent = [
+        words(&["bytes=900000"]),
+        vec![format!("once={first}"), format!("await={second}")],
+        words(&["bytes=900000", "exit=0"]),
+    ];
+    let mut running = scratch.start_spec(&limited(&agent.concat(), limits), b"").await;
+    crate::support::read_when_there(&scratch.path("first")).await;
+    let window = cs_supervise::SpoolWindow {
+        head_bytes: 1000,
+        tail_bytes: 1000,
+    };
+    let mut puncher = cs_supervise::Puncher::open(&scratch.dir.stdout_spool(), window).unwrap();
+    assert!(puncher.kept(900_000).unwrap() > 800_000);
+    fs::write(second, "").unwrap();
+    let closed = running.closed().await.unwrap();
+    assert_eq!((closed.exit, closed.limit), (AgentExit::Exited(0), None));
+    assert_eq!(fs::metadata(scratch.dir.stdout_spool()).unwrap().len(), 1_800_000);
 }
 
 fn short() -> Limits {
