@@ -365,6 +365,59 @@ mod tests {
     }
 
     #[test]
+    fn what_version_1_1_added_is_understood() {
+        let spec: LimitsRecord =
+            read(r#"{"spool_bytes":1,"awake_ms":2,"lease_ms":3,"at_lease_end":"pause","later":1}"#);
+        let limits = Limits::from(spec);
+        assert_eq!(
+            (limits.spool_bytes, limits.awake),
+            (Some(1), Some(Duration::from_millis(2)))
+        );
+        assert_eq!(limits.lease.at_end, LeaseEnd::Pause);
+        assert_eq!(Limits::from(read::<LimitsRecord>("{}")), Limits::default());
+        for request in ["pause", "resume", "renew"] {
+            let request: Request = read(&format!(r#"{{"type":"{request}","later":1}}"#));
+            assert!(matches!(
+                request,
+                Request::Pause | Request::Resume | Request::Renew
+            ));
+        }
+        let phase: Phase = read(
+            r#"{"phase":"running","agent":{"boot_id":"b","pid":7,"start_ticks":9},"paused":"lease","tier":"cgroup","later":1}"#,
+        );
+        assert!(matches!(
+            phase,
+            Phase::Running {
+                paused: Some(PausedBy::Lease),
+                tier: Tier::Cgroup,
+                ..
+            }
+        ));
+        // A shim of version 1.0 says neither.
+        let phase: Phase = read(r#"{"phase":"running","agent":{"boot_id":"b","pid":7,"start_ticks":9}}"#);
+        assert!(matches!(
+            phase,
+            Phase::Running {
+                paused: None,
+                tier: Tier::Subreaper,
+                ..
+            }
+        ));
+        let closed: ClosedRecord = read(
+            r#"{"protocol":{"major":1,"minor":1},"exit":"unknown","stopped_by_us":true,"proof":"cgroup_empty","leaked":[],"survivors":[],"rounds":2,"ended_at_unix_micros":5,"limit":"spool_bytes","worked_ms":6,"dismissed_at_unix_micros":7,"later":1}"#,
+        );
+        let closed = Closed::from(closed);
+        assert_eq!(
+            (closed.limit, closed.proof),
+            (Some(Limit::SpoolBytes), Some(Proof::CgroupEmpty))
+        );
+        assert_eq!(
+            (closed.worked, closed.dismissed_at_unix_micros),
+            (Some(Duration::from_millis(6)), Some(7))
+        );
+    }
+
+    #[test]
     fn another_major_version_is_not_understood() {
         assert!(!Protocol { major: 2, minor: 0 }.is_understood());
         assert!(Protocol { major: 1, minor: 9 }.is_understood());

@@ -7,6 +7,7 @@
 mod adverse;
 mod agent;
 mod daemon;
+mod groups;
 mod life;
 mod limits;
 mod spawn;
@@ -26,6 +27,7 @@ fn main() {
         _ => {
             let trials: Vec<Trial> = [
                 adverse::trials(),
+                groups::trials(),
                 life::trials(),
                 limits::trials(),
                 spawn::trials(),

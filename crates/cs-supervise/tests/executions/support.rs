@@ -42,14 +42,22 @@ pub(crate) fn per_tier<F: Future<Output = ()>>(
     let with_group = test.clone();
     vec![
         trial(&format!("{name}_by_subreaper"), test),
-        trial(&format!("{name}_by_cgroup"), async move |mut scratch| {
-            if let Tier::Subreaper = Tier::best() {
-                return say_not_tested("no writable control group (version 2) is mounted here");
-            }
-            scratch.tier = Tier::Cgroup;
-            with_group(scratch).await;
-        }),
+        in_group(&format!("{name}_by_cgroup"), with_group),
     ]
+}
+
+/// A test of an execution in a control group.
+pub(crate) fn in_group<F: Future<Output = ()>>(
+    name: &str,
+    test: impl FnOnce(Scratch) -> F + Send + 'static,
+) -> Trial {
+    trial(name, async move |mut scratch| {
+        if let Tier::Subreaper = Tier::best() {
+            return say_not_tested("no writable control group (version 2) is mounted here");
+        }
+        scratch.tier = Tier::Cgroup;
+        test(scratch).await;
+    })
 }
 
 #[expect(clippy::print_stderr, reason = "what this machine cannot show must be told")]
