@@ -253,6 +253,10 @@ async fn pause(scratch: Scratch) {
     assert!(!stand_still(&scratch, &all));
     let pauser = running.pauser();
     pauser.pause().await.unwrap();
+    if scratch.group().is_some() {
+        // The kernel has said so before the shim did.
+        assert!(stand_still(&scratch, &all));
+    }
     // The signals are delivered; each process obeys when it is next scheduled.
     until("the tree stands still", || stand_still(&scratch, &all)).await;
     let said = scratch.stdout();
