@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
 
@@ -24,6 +24,15 @@ pub(super) struct Agent {
     pub(super) identity: ProcessIdentity,
 }
 
+/// Why there is no agent.
+#[derive(Debug)]
+pub(super) enum NoAgent {
+    /// Nothing of it ever ran.
+    NeverBegan(SpawnFailure),
+    /// It ran and could not be held; it was killed. Processes that it had started may be left.
+    Lost(SpawnFailure),
+}
+
 impl Agent {
     /// Starts the agent of a spec, its prompt on standard input, in a control group if one is given.
     pub(super) fn start(
@@ -31,36 +40,24 @@ impl Agent {
         spec: &Spec,
         ident: &Ident,
         group: Option<&Cgroup>,
+    ) -> Result<Self, NoAgent> {
+        let child = spawn(dir, spec, group).map_err(NoAgent::NeverBegan)?;
+        Self::hold(child, |pid| ProcessIdentity::of(&ident.boot_id, pid)).map_err(NoAgent::Lost)
+    }
+
+    /// Takes hold of a process that was just started. One that cannot be held is killed and reaped.
+    fn hold(
+        mut child: Child,
+        identify: impl FnOnce(Pid) -> io::Result<Option<ProcessIdentity>>,
     ) -> Result<Self, SpawnFailure> {
-        let entrance = group.map(Cgroup::entrance).transpose();
-        let entrance = entrance.map_err(|error| system(&error))?;
-        let (program, arguments) = spec
-            .argv
-            .split_first()
-            .ok_or_else(|| failure(SpawnReason::ProgramNotFound, 0))?;
-        let stdin = File::open(dir.file(dir::STDIN)).map_err(|error| system(&error))?;
-        let stdout = ExecutionDir::open_spool(&dir.stdout_spool()).map_err(|error| system(&error))?;
-        let stderr = ExecutionDir::open_spool(&dir.stderr_spool()).map_err(|error| system(&error))?;
-        #[expect(clippy::disallowed_methods, reason = "this is where agents are started")]
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env_clear()
-            .envs(spec.env.iter().map(|(name, value)| (name, value)));
-        command.env(COOKIE_VARIABLE, &spec.cookie).current_dir(&spec.cwd);
-        command
-            .stdin(Stdio::from(stdin))
-            .stdout(Stdio::from(stdout))
-            .stderr(Stdio::from(stderr));
-        sys::start_as_agent(&mut command, getpid(), entrance);
-        let child = command.spawn().map_err(|error| explain(spec, program, &error))?;
-        // Dropped unreaped: it is waited for through its pidfd.
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| failure(SpawnReason::System, 0))?;
-        let pidfd = tree::open(pid).ok_or_else(|| failure(SpawnReason::System, libc::EMFILE))?;
-        let identity = ProcessIdentity::of(&ident.boot_id, pid).map_err(|error| system(&error))?;
-        let identity = identity.ok_or_else(|| failure(SpawnReason::System, libc::ESRCH))?;
-        Ok(Self { pid, pidfd, identity })
+        let held = pin(&child, identify);
+        if held.is_err() {
+            // Neither fails for a child that is not reaped yet.
+            let _: io::Result<()> = child.kill();
+            let _: io::Result<ExitStatus> = child.wait();
+        }
+        // Else it is dropped unreaped: it is waited for through its pidfd.
+        held
     }
 
     /// How the agent ended; `None` while it has not. It stays unreaped.
@@ -73,6 +70,43 @@ impl Agent {
             (None, None) => AgentExit::Unknown,
         })
     }
+}
+
+fn spawn(dir: &ExecutionDir, spec: &Spec, group: Option<&Cgroup>) -> Result<Child, SpawnFailure> {
+    let entrance = group.map(Cgroup::entrance).transpose();
+    let entrance = entrance.map_err(|error| system(&error))?;
+    let (program, arguments) = spec
+        .argv
+        .split_first()
+        .ok_or_else(|| failure(SpawnReason::ProgramNotFound, 0))?;
+    let stdin = File::open(dir.file(dir::STDIN)).map_err(|error| system(&error))?;
+    let stdout = ExecutionDir::open_spool(&dir.stdout_spool()).map_err(|error| system(&error))?;
+    let stderr = ExecutionDir::open_spool(&dir.stderr_spool()).map_err(|error| system(&error))?;
+    #[expect(clippy::disallowed_methods, reason = "this is where agents are started")]
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(spec.env.iter().map(|(name, value)| (name, value)));
+    command.env(COOKIE_VARIABLE, &spec.cookie).current_dir(&spec.cwd);
+    command
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::from(stdout))
+        .stderr(Stdio::from(stderr));
+    sys::start_as_agent(&mut command, getpid(), entrance);
+    command.spawn().map_err(|error| explain(spec, program, &error))
+}
+
+fn pin(
+    child: &Child,
+    identify: impl FnOnce(Pid) -> io::Result<Option<ProcessIdentity>>,
+) -> Result<Agent, SpawnFailure> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| failure(SpawnReason::System, 0))?;
+    let pidfd = tree::open(pid).ok_or_else(|| failure(SpawnReason::System, libc::EMFILE))?;
+    let identity = identify(pid).map_err(|error| system(&error))?;
+    let identity = identity.ok_or_else(|| failure(SpawnReason::System, libc::ESRCH))?;
+    Ok(Agent { pid, pidfd, identity })
 }
 
 fn failure(reason: SpawnReason, errno: i32) -> SpawnFailure {
@@ -119,4 +153,30 @@ fn is_there(spec: &Spec, program: &OsStr) -> bool {
             .map(|it: PathBuf| it.join(program))
             .any(|it| it.is_file())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that goes on until it is killed.
+    fn endless() -> Child {
+        #[expect(clippy::disallowed_methods, reason = "stands for an agent")]
+        let mut command = Command::new("/bin/cat");
+        command.stdin(Stdio::piped()).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_started_process_that_cannot_be_held_is_killed_and_reaped() {
+        for unheld in [Err(io::Error::from_raw_os_error(libc::EMFILE)), Ok(None)] {
+            let mut child = endless();
+            // Kept open, so that it does not end by itself.
+            let stdin = child.stdin.take();
+            let pid = child.id();
+            let failure = Agent::hold(child, |_| unheld).unwrap_err();
+            assert_eq!(failure.reason, SpawnReason::System);
+            assert!(!Path::new(&format!("/proc/{pid}")).exists());
+            drop(stdin);
+        }
+    }
 }

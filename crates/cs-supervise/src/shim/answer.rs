@@ -103,8 +103,9 @@ impl Shim {
         }
         let (agent, group) = match contain::start(&self.dir, &self.spec, &self.ident) {
             Ok(started) => started,
-            Err(failure) => {
-                self.close(End::without_agent(AgentExit::SpawnFailed(failure.clone()), false));
+            Err((failure, group)) => {
+                let end = End::without_agent(AgentExit::SpawnFailed(failure.clone()), false);
+                self.close(end.in_group(group));
                 return Reply::SpawnFailed { failure };
             }
         };

@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::process::getpid;
 
-use super::agent::Agent;
+use super::agent::{Agent, NoAgent};
 use crate::cgroup::Cgroup;
 use crate::closed::SpawnFailure;
 use crate::dir::{self, ExecutionDir};
@@ -13,21 +13,39 @@ use crate::hold::Containment;
 use crate::tree::{self, Killed};
 use crate::wire::{CgroupRecord, Ident, Spec};
 
-/// Starts the agent, in a control group of its own if that can be.
+/// Starts the agent, in a control group of its own if that can be. A failure comes with the group that something may be left in.
 pub(super) fn start(
     dir: &ExecutionDir,
     spec: &Spec,
     ident: &Ident,
-) -> Result<(Agent, Option<Cgroup>), SpawnFailure> {
-    if let Some(group) = make_group(dir, spec) {
-        if let Ok(agent) = Agent::start(dir, spec, ident, Some(&group)) {
-            return Ok((agent, Some(group)));
-        }
-        // Whether it was the group that could not be entered, the kernel does not say: the next try tells.
+) -> Result<(Agent, Option<Cgroup>), (SpawnFailure, Option<Cgroup>)> {
+    let give_up = |group: Cgroup| {
         let _: io::Result<()> = group.remove();
         let _: io::Result<()> = fs::remove_file(dir.file(dir::CGROUP));
+    };
+    start_once(make_group(dir, spec), give_up, |group| {
+        Agent::start(dir, spec, ident, group)
+    })
+}
+
+/// Tries in the group first, and without it only when nothing has run: one attempt never gets two agents.
+fn start_once<T>(
+    group: Option<Cgroup>,
+    give_up: impl FnOnce(Cgroup),
+    start: impl Fn(Option<&Cgroup>) -> Result<T, NoAgent>,
+) -> Result<(T, Option<Cgroup>), (SpawnFailure, Option<Cgroup>)> {
+    if let Some(group) = group {
+        match start(Some(&group)) {
+            Ok(agent) => return Ok((agent, Some(group))),
+            Err(NoAgent::Lost(failure)) => return Err((failure, Some(group))),
+            // Whether it was the group that could not be entered, the kernel does not say: the next try tells.
+            Err(NoAgent::NeverBegan(_)) => give_up(group),
+        }
     }
-    Ok((Agent::start(dir, spec, ident, None)?, None))
+    match start(None) {
+        Ok(agent) => Ok((agent, None)),
+        Err(NoAgent::NeverBegan(failure) | NoAgent::Lost(failure)) => Err((failure, None)),
+    }
 }
 
 /// Makes the agent's group. Its place is written before it is there, so that whoever finds this process dead finds it.
@@ -69,4 +87,43 @@ pub(super) fn kill(group: Option<&Cgroup>) -> Killed {
         let _: io::Result<()> = group.kill();
     }
     tree::kill_below(getpid(), || true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::closed::SpawnReason;
+
+    /// In which places (`true`: in a group) an agent is started whose first start ends so. And whether the group is kept.
+    fn starts(first: fn(SpawnFailure) -> NoAgent) -> (Vec<bool>, bool) {
+        let failure = SpawnFailure {
+            reason: SpawnReason::System,
+            errno: libc::EMFILE,
+        };
+        let tried = RefCell::new(Vec::new());
+        let group = Cgroup::at("/nowhere".into());
+        let started = start_once(Some(group), drop, |group| {
+            tried.borrow_mut().push(group.is_some());
+            match group {
+                Some(_) => Err(first(failure.clone())),
+                None => Ok(()),
+            }
+        });
+        let kept = match started {
+            Ok(((), group)) | Err((_, group)) => group,
+        };
+        (tried.into_inner(), kept.is_some())
+    }
+
+    #[test]
+    fn an_agent_that_ran_is_not_started_again_without_its_group() {
+        assert_eq!(starts(NoAgent::Lost), (vec![true], true));
+    }
+
+    #[test]
+    fn an_agent_that_never_began_is_started_without_its_group() {
+        assert_eq!(starts(NoAgent::NeverBegan), (vec![true, false], false));
+    }
 }

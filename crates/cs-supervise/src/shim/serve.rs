@@ -97,6 +97,11 @@ impl End {
             grace: Duration::ZERO,
         }
     }
+
+    /// With a control group that something may be in.
+    pub(super) fn in_group(self, group: Option<Cgroup>) -> Self {
+        Self { group, ..self }
+    }
 }
 
 #[derive(Debug)]
