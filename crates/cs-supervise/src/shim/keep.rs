@@ -47,7 +47,7 @@ impl Running {
     pub(super) fn pause(&mut self, by: PausedBy) {
         contain::freeze(self.group.as_ref());
         self.watchdog.pause(Instant::now());
-        self.paused.get_or_insert(by);
+        self.paused = Some(stronger(self.paused, by));
     }
 
     pub(super) fn resume(&mut self) {
@@ -87,6 +87,14 @@ impl Running {
             None => {}
         }
         self.watchdog.due(now.awake)
+    }
+}
+
+/// By whom an execution is paused when one more pauses it. Only a person's word ends a person's pause, whatever its lease does.
+fn stronger(before: Option<PausedBy>, by: PausedBy) -> PausedBy {
+    match (before, by) {
+        (Some(PausedBy::Request), _) | (_, PausedBy::Request) => PausedBy::Request,
+        (Some(PausedBy::Lease) | None, PausedBy::Lease) => PausedBy::Lease,
     }
 }
 
@@ -141,4 +149,24 @@ pub(super) fn terminate(running: &mut Running) {
         member.signal(Signal::CONT);
     });
     running.resume();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_persons_pause_takes_the_place_of_a_leases_and_never_the_reverse() {
+        use PausedBy::{Lease, Request};
+        assert_eq!(stronger(None, Lease), Lease);
+        assert_eq!(stronger(Some(Lease), Lease), Lease);
+        for (before, by) in [
+            (None, Request),
+            (Some(Lease), Request),
+            (Some(Request), Lease),
+            (Some(Request), Request),
+        ] {
+            assert_eq!(stronger(before, by), Request);
+        }
+    }
 }
