@@ -11,6 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
+use crate::closed::Proof;
+
 /// Between two looks at a group that tells of no change.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// A group that is not frozen so long after it was asked for is one with a process that the kernel waits for.
@@ -105,23 +107,38 @@ impl Cgroup {
         fs::write(self.path.join("cgroup.freeze"), "0")
     }
 
-    /// Waits until no process is in the group or below it, and removes it. Returns whether it did: then none can ever be again.
-    pub(crate) fn close(&self, limit: Duration) -> io::Result<bool> {
-        Ok(self.await_event("populated 0", limit)? && self.remove().is_ok())
+    /// Waits until no process is in the group or below it, and removes it.
+    pub(crate) fn close(&self, limit: Duration) -> io::Result<Emptiness> {
+        let is_empty = match self.await_event("populated 0", limit) {
+            Ok(is_empty) => is_empty,
+            // Only an empty group can be removed, whoever did it.
+            Err(error) if is_gone(&error) => return Ok(Emptiness::Empty),
+            Err(error) => return Err(error),
+        };
+        Ok(match is_empty {
+            true if self.remove().is_ok() => Emptiness::Removed,
+            true => Emptiness::Empty,
+            false => Emptiness::Populated,
+        })
     }
 
-    /// The processes that are in the group or below it.
-    pub(crate) fn members(&self) -> io::Result<Vec<Pid>> {
+    /// The processes that are in the group or below it, as far as they can be named: what lies outside of our PID namespace has no
+    /// number here, and not every group has a list. That there is none to be named proves nothing.
+    pub(crate) fn members(&self) -> Vec<Pid> {
         let mut found = Vec::new();
-        each_below(&self.path, &mut |group| {
-            let list = fs::read_to_string(group.join("cgroup.procs"))?;
+        let listed = each_below(&self.path, &mut |group| {
+            // The processes of a threaded group stand in the list of the one above it.
+            let list = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
             found.extend(
                 list.lines()
                     .filter_map(|pid| pid.parse().ok().and_then(Pid::from_raw)),
             );
             Ok(())
-        })?;
-        Ok(found)
+        });
+        if let Err(error) = listed {
+            tracing::debug!(%error, "not every process of a control group can be named");
+        }
+        found
     }
 
     /// Removes the group and those that its processes made in it. Only what is empty can be removed.
@@ -150,6 +167,33 @@ impl Cgroup {
             }
         }
     }
+}
+
+/// What the kernel says of a group that is to be closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Emptiness {
+    /// No process was in it, and it is removed: none can ever be again.
+    Removed,
+    /// No process was in it; it could not be removed, or somebody else has done it.
+    Empty,
+    /// Some process is in it.
+    Populated,
+}
+
+impl Emptiness {
+    /// What is proven of an execution of which nothing is left as far as `without_group` goes.
+    pub(crate) fn proof(self, without_group: Proof) -> Option<Proof> {
+        match self {
+            Self::Removed => Some(Proof::CgroupEmpty),
+            Self::Empty => Some(without_group),
+            Self::Populated => None,
+        }
+    }
+}
+
+/// A group that is removed while its files are read gives either error.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV)
 }
 
 /// Visits a group and all below it, the deepest first.
@@ -229,6 +273,65 @@ mod tests {
             "0::/\n",
             None,
         );
+    }
+
+    /// A directory that looks like a group.
+    fn group(events: &str, procs: &str) -> (tempfile::TempDir, Cgroup) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("cgroup.events"), events).unwrap();
+        fs::write(dir.path().join("cgroup.procs"), procs).unwrap();
+        let group = Cgroup::at(dir.path().to_path_buf());
+        (dir, group)
+    }
+
+    #[test]
+    fn nothing_is_proven_of_a_populated_group_whose_processes_cannot_be_named() {
+        let (_dir, group) = group("populated 1\nfrozen 0\n", "0\n0\n");
+        assert_eq!(group.members(), []);
+        let emptiness = group.close(Duration::ZERO).unwrap();
+        assert_eq!(emptiness, Emptiness::Populated);
+        assert_eq!(emptiness.proof(Proof::SweepClean), None);
+    }
+
+    #[test]
+    fn a_group_that_cannot_be_removed_or_is_gone_proves_no_more_than_what_is_known_without_it() {
+        // Its files keep the directory from being removed.
+        let (dir, group) = group("populated 0\nfrozen 0\n", "");
+        assert_eq!(group.close(Duration::ZERO).unwrap(), Emptiness::Empty);
+        fs::remove_dir_all(dir.path()).unwrap();
+        assert_eq!(group.close(Duration::ZERO).unwrap(), Emptiness::Empty);
+        assert_eq!(
+            Emptiness::Empty.proof(Proof::SubreaperEmpty),
+            Some(Proof::SubreaperEmpty)
+        );
+        assert_eq!(
+            Emptiness::Removed.proof(Proof::SweepClean),
+            Some(Proof::CgroupEmpty)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_of_a_group_is_no_word_on_it() {
+        let (dir, group) = group("", "");
+        fs::remove_file(dir.path().join("cgroup.events")).unwrap();
+        fs::create_dir(dir.path().join("cgroup.events")).unwrap();
+        assert!(group.close(Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn a_child_group_without_a_list_does_not_hide_the_others() {
+        let (dir, group) = group("populated 1\n", "17\n");
+        // Reading the list of a threaded group fails.
+        fs::create_dir_all(dir.path().join("threaded/cgroup.procs")).unwrap();
+        fs::create_dir(dir.path().join("plain")).unwrap();
+        fs::write(dir.path().join("plain/cgroup.procs"), "18\n").unwrap();
+        let mut members: Vec<i32> = group
+            .members()
+            .iter()
+            .map(|pid| pid.as_raw_nonzero().get())
+            .collect();
+        members.sort_unstable();
+        assert_eq!(members, [17, 18]);
     }
 
     #[test]

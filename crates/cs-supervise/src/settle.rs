@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, Emptiness};
 use crate::clock;
 use crate::closed::{AgentExit, Closed, Proof};
 use crate::dir::{self, ExecutionDir};
@@ -110,19 +110,20 @@ fn sweep(dir: &ExecutionDir, boot_id: BootId, closed: &mut Closed) -> io::Result
             .chain(agent)
             .collect();
         let group = group_of(dir, &spec)?;
-        if let Some(group) = &group {
-            // Should it be refused, the sweep does it alone.
-            let _: io::Result<()> = group.kill();
-        }
-        let mut sweep = Sweep::new(boot_id.clone(), spec.cookie_assignment(), known, SWEEP_LIMIT);
+        // Should it be refused, the sweep does it alone.
+        let by_group = group.as_ref().is_some_and(|group| group.kill().is_ok());
+        let sweep = Sweep::new(boot_id.clone(), spec.cookie_assignment(), known, SWEEP_LIMIT);
+        let mut sweep = sweep.after_a_kill_by_group(by_group);
         closed.survivors = sweep.run()?;
         closed.rounds += sweep.rounds();
         if let Some(group) = group.filter(|_| closed.survivors.is_empty()) {
-            if group.close(SWEEP_LIMIT)? {
-                closed.proof = Some(Proof::CgroupEmpty);
-                return Ok(());
+            // Of what cannot be read nothing is known.
+            let emptiness = group.close(SWEEP_LIMIT).unwrap_or(Emptiness::Populated);
+            closed.proof = emptiness.proof(Proof::SweepClean);
+            if closed.proof.is_none() {
+                closed.survivors = named(&boot_id, group.members());
             }
-            closed.survivors = named(&boot_id, group.members()?);
+            return Ok(());
         }
     }
     if closed.survivors.is_empty() {

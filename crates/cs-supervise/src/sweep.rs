@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, getpid};
 
 use crate::identity::{BootId, NamedProcess, ProcessIdentity};
 use crate::proc;
-use crate::tree::{self, Kill, Member};
+use crate::tree::{self, Kill, Killed, Member};
 
 /// So many clean looks in a row prove that nothing is left: a process that is being born during one look has no
 /// parent to be born from by the next.
@@ -25,6 +25,7 @@ pub(crate) struct Sweep {
     clean_looks: u32,
     rounds: u32,
     deadline: Instant,
+    by_group: bool,
 }
 
 /// What one look found.
@@ -59,7 +60,14 @@ impl Sweep {
             clean_looks: 0,
             rounds: 0,
             deadline: Instant::now() + limit,
+            by_group: false,
         }
+    }
+
+    /// Whether the kernel was just told to kill the whole control group: then also what is not ours to kill will end, unless it has
+    /// left the group.
+    pub(crate) fn after_a_kill_by_group(self, by_group: bool) -> Self {
+        Self { by_group, ..self }
     }
 
     /// How many looks were taken.
@@ -80,10 +88,15 @@ impl Sweep {
             });
         }
         self.clean_looks = 0;
-        let kills: Vec<Kill> = found.iter().map(|member| self.kill(member)).collect();
+        let mut killed = Killed {
+            by_group: self.by_group,
+            ..Killed::default()
+        };
+        for member in &found {
+            killed.count(self.kill(member));
+        }
         // What is not ours to kill will not be by waiting.
-        let is_hopeless = kills.iter().all(|kill| *kill == Kill::Refused);
-        if is_hopeless || Instant::now() >= self.deadline {
+        if killed.is_hopeless() || Instant::now() >= self.deadline {
             return Ok(Look::Survived(
                 found
                     .iter()

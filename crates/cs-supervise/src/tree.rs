@@ -58,12 +58,22 @@ pub(crate) struct Killed {
     pub(crate) sent: u32,
     /// How many are not ours to kill.
     pub(crate) refused: u32,
+    /// Whether the kernel was told to kill the whole control group as well: it asks nobody whose the processes are.
+    pub(crate) by_group: bool,
 }
 
 impl Killed {
-    /// Whether there is something, and nothing of it can be killed: to try again is of no use.
+    /// Counts one more.
+    pub(crate) fn count(&mut self, kill: Kill) {
+        match kill {
+            Kill::Sent => self.sent += 1,
+            Kill::Refused => self.refused += 1,
+        }
+    }
+
+    /// Whether there is something, and nobody can kill anything of it: to try again is of no use.
     pub(crate) fn is_hopeless(self) -> bool {
-        self.sent == 0 && self.refused > 0
+        self.sent == 0 && self.refused > 0 && !self.by_group
     }
 }
 
@@ -148,10 +158,7 @@ pub(crate) fn kill_below(root: Pid, is_same: impl Fn() -> bool) -> Killed {
     };
     walk(root, |member| {
         if is_same() {
-            match member.kill() {
-                Kill::Sent => killed.sent += 1,
-                Kill::Refused => killed.refused += 1,
-            }
+            killed.count(member.kill());
         }
     });
     killed
@@ -175,4 +182,25 @@ pub(crate) fn kill_group(leader: Pid) {
 
 fn raw(pid: Pid) -> NonZeroI32 {
     pid.as_raw_nonzero()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_its_group_was_told_to_kill_is_waited_for_whoever_owns_it() {
+        let refused = Killed {
+            refused: 1,
+            ..Killed::default()
+        };
+        assert!(refused.is_hopeless());
+        let by_group = Killed {
+            by_group: true,
+            ..refused
+        };
+        assert!(!by_group.is_hopeless());
+        assert!(!Killed { sent: 1, ..refused }.is_hopeless());
+        assert!(!Killed::default().is_hopeless());
+    }
 }

@@ -8,7 +8,7 @@ use rustix::process::{WaitId, WaitIdOptions, getpid, waitid};
 
 use super::contain;
 use super::witness::living;
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, Emptiness};
 use crate::closed::{Closed, Proof};
 use crate::identity::{BootId, NamedProcess, named};
 use crate::sweep::{Look, Sweep};
@@ -147,7 +147,8 @@ impl Closing {
                 known,
                 KILL_LIMIT,
             );
-            self.stage = Stage::Sweep(sweep);
+            let by_group = self.tree.group.as_ref().is_some_and(|it| it.kill().is_ok());
+            self.stage = Stage::Sweep(sweep.after_a_kill_by_group(by_group));
             return None;
         }
         let killed = contain::kill(self.tree.group.as_ref());
@@ -203,18 +204,15 @@ impl Closing {
         let Some(group) = &self.tree.group else {
             return self.proven(Proof::SubreaperEmpty);
         };
-        match group.close(Duration::ZERO) {
-            Ok(true) => return self.proven(Proof::CgroupEmpty),
-            Ok(false) if now < until => {}
-            // Somebody else has removed it, or it cannot be read: what is known without it holds.
-            Ok(false) | Err(_) => {
-                self.closed.survivors = named(&self.boot_id, group.members().unwrap_or_default());
-                if self.closed.survivors.is_empty() {
-                    return self.proven(Proof::SubreaperEmpty);
-                }
-                self.stage = Stage::Over;
-                return None;
-            }
+        // Of what cannot be read now nothing is known.
+        let emptiness = group.close(Duration::ZERO).unwrap_or(Emptiness::Populated);
+        if let Some(proof) = emptiness.proof(Proof::SubreaperEmpty) {
+            return self.proven(proof);
+        }
+        if now >= until {
+            self.closed.survivors = named(&self.boot_id, group.members());
+            self.stage = Stage::Over;
+            return None;
         }
         // Somebody has put a process into it that was never ours.
         self.closed.rounds += contain::kill(Some(group)).rounds;

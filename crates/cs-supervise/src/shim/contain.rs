@@ -82,11 +82,12 @@ pub(super) fn thaw(group: Option<&Cgroup>) {
 
 /// Kills the whole tree, and what has left the group as well.
 pub(super) fn kill(group: Option<&Cgroup>) -> Killed {
-    if let Some(group) = group {
-        // Should it be refused, the walk does it alone.
-        let _: io::Result<()> = group.kill();
+    // Should it be refused, the walk does it alone.
+    let by_group = group.is_some_and(|group| group.kill().is_ok());
+    Killed {
+        by_group,
+        ..tree::kill_below(getpid(), || true)
     }
-    tree::kill_below(getpid(), || true)
 }
 
 #[cfg(test)]
