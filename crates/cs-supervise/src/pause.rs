@@ -1,11 +1,12 @@
 //! Pausing an execution and letting it go on.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::dir::ExecutionDir;
+use crate::dir::{self, ExecutionDir};
 use crate::identity::Protocol;
 use crate::link::{Link, LinkError, unexpected};
 use crate::wire::{Refusal, Reply, Request};
@@ -111,10 +112,57 @@ impl Pauser {
                 reason: Refusal::WrongPhase,
             }))) => Err(ended()),
             Ok(Ok(Some(other))) => Err(unknown(&unexpected(other))),
-            // The socket of what has ended is there, and nobody listens.
-            Ok(Err(LinkError::Io(_) | LinkError::Ended)) => Err(ended()),
+            Ok(Err(error)) if has_ended(&error, self.dir.holds(dir::CLOSED).unwrap_or(false)) => Err(ended()),
             Ok(Err(error)) => Err(unknown(&error)),
             Err(_) => Err(unknown(&"no answer")),
         }
+    }
+}
+
+/// Whether a connection that is of no use means that the execution has ended; `is_closed`: its end is written. A shim that lives may
+/// turn a client away, and the fault may be ours: then nothing is known.
+fn has_ended(error: &LinkError, is_closed: bool) -> bool {
+    match error {
+        // The socket of what has ended is there, and nobody listens; or the whole directory is gone.
+        LinkError::Io(error) => {
+            is_closed
+                || matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound
+                )
+        }
+        LinkError::Ended => is_closed,
+        LinkError::Foreign | LinkError::Refused(_) | LinkError::Unfit(_) | LinkError::Broken { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn os(errno: i32) -> LinkError {
+        LinkError::Io(io::Error::from_raw_os_error(errno))
+    }
+
+    #[test]
+    fn what_nobody_listens_for_has_ended() {
+        for errno in [libc::ECONNREFUSED, libc::ENOENT] {
+            assert!(has_ended(&os(errno), false));
+        }
+    }
+
+    #[test]
+    fn a_fault_of_ours_or_a_full_shim_does_not_say_that_an_execution_has_ended() {
+        for errno in [libc::EMFILE, libc::EAGAIN, libc::EPIPE, libc::ECONNRESET] {
+            assert!(!has_ended(&os(errno), false));
+        }
+        assert!(!has_ended(&LinkError::Ended, false));
+    }
+
+    #[test]
+    fn a_connection_that_ends_with_a_written_end_means_the_end() {
+        assert!(has_ended(&LinkError::Ended, true));
+        assert!(has_ended(&os(libc::EPIPE), true));
+        assert!(!has_ended(&LinkError::Foreign, true));
     }
 }
