@@ -5,6 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// What an execution may use. The shim looks at it at least once a second.
+///
+/// The daemon of this workspace sets none of it yet, neither limits nor a lease, and pauses no execution: an agent of it ends when it
+/// is done, when it is stopped, or with its shim.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     /// How many bytes of disk its two spools may occupy together, as the file system counts them: what was punched out counts
@@ -18,7 +21,7 @@ pub struct Limits {
 }
 
 /// How long an execution may go on without somebody who follows it. Whoever awaits [`Running::closed`](crate::Running::closed)
-/// renews it; it counts time like [`Limits::awake`].
+/// renews it, and lets go on what was paused at its end; it counts time like [`Limits::awake`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     /// The time after the last renewal.
@@ -44,7 +47,8 @@ pub enum LeaseEnd {
     /// Nothing. For what can spend neither turns nor money without bounds.
     #[default]
     Continue,
-    /// It is paused; [`Pauser::resume`](crate::Pauser::resume) lets it go on.
+    /// It is paused until somebody follows it again, or [`Pauser::resume`](crate::Pauser::resume) lets it go on. A pause that a
+    /// person has asked for is not ended by a follower.
     Pause,
     /// It is stopped.
     Stop,

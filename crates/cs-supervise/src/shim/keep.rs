@@ -57,6 +57,14 @@ impl Running {
         }
     }
 
+    /// Somebody follows it again: what stood still only since nobody did goes on.
+    fn renew(&mut self) {
+        self.watchdog.renew(Instant::now());
+        if self.paused == Some(PausedBy::Lease) {
+            self.resume();
+        }
+    }
+
     /// Ends it, since it has reached a limit.
     fn end(&mut self, limit: Limit) {
         let graces = StopRequest::default();
@@ -129,7 +137,7 @@ impl Shim {
 
     pub(super) fn renew(&mut self) -> Reply {
         if let Stage::Running(running) = &mut self.stage {
-            running.watchdog.renew(Instant::now());
+            running.renew();
         }
         Reply::Renewed
     }

@@ -26,6 +26,14 @@ pub(crate) fn trials() -> Vec<Trial> {
             "an_execution_that_nobody_follows_is_paused_and_can_go_on",
             lease_pauses,
         ),
+        per_tier(
+            "what_was_paused_since_nobody_followed_goes_on_when_somebody_does",
+            lease_followed_again,
+        ),
+        per_tier(
+            "a_persons_pause_of_what_its_lease_had_paused_outlasts_the_next_follower",
+            lease_then_person,
+        ),
         per_tier("s10_a_paused_execution_spends_nothing", paused_spends_nothing),
     ];
     let once = vec![
@@ -201,14 +209,37 @@ async fn lease_stops(scratch: Scratch) {
     assert_eq!((closed.limit, closed.stopped_by_us), (Some(Limit::Lease), true));
 }
 
-async fn lease_pauses(scratch: Scratch) {
+/// An execution that its lease has paused, adopted. It would exit with 4.
+async fn left_alone(scratch: &Scratch) -> Running {
     let gate = format!("await={}", scratch.text("gate"));
     let spec = limited(&[vec![gate], words(&["exit=4"])].concat(), lease(LeaseEnd::Pause));
     let agent = scratch.start_spec(&spec, b"").await.agent().pid();
-    until("the agent stands still", || stand_still(&scratch, &[agent])).await;
+    until("the agent stands still", || stand_still(scratch, &[agent])).await;
     fs::write(scratch.path("gate"), "").unwrap();
-    let mut running = adopt(&scratch).await;
+    let running = adopt(scratch).await;
     assert_eq!(running.paused(), Some(PausedBy::Lease));
+    running
+}
+
+async fn lease_followed_again(scratch: Scratch) {
+    let mut running = left_alone(&scratch).await;
+    let closed = running.closed().await.unwrap();
+    assert_eq!((closed.exit, closed.limit), (AgentExit::Exited(4), None));
+}
+
+async fn lease_then_person(scratch: Scratch) {
+    let mut running = left_alone(&scratch).await;
+    running.pauser().pause().await.unwrap();
+    // The follower renews the lease at once and again and again.
+    let ended = tokio::time::timeout(2 * MOMENT, running.closed()).await;
+    assert!(ended.is_err(), "{ended:?}");
+    assert_eq!(adopt(&scratch).await.paused(), Some(PausedBy::Request));
+    running.pauser().resume().await.unwrap();
+    assert_eq!(running.closed().await.unwrap().exit, AgentExit::Exited(4));
+}
+
+async fn lease_pauses(scratch: Scratch) {
+    let mut running = left_alone(&scratch).await;
     running.pauser().resume().await.unwrap();
     let closed = running.closed().await.unwrap();
     assert_eq!((closed.exit, closed.limit), (AgentExit::Exited(4), None));
