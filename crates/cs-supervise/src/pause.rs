@@ -40,6 +40,14 @@ pub enum PauseError {
         /// The execution's directory.
         dir: PathBuf,
     },
+    /// It is paused, and yet some process of it runs, such as one of another user.
+    #[error("not every process of the execution in {} stands still ({reason}): stop it, or let it go on", dir.display())]
+    Incomplete {
+        /// The execution's directory.
+        dir: PathBuf,
+        /// What its shim says.
+        reason: String,
+    },
     /// Its shim does not answer as it should; whether it was paused is not known.
     #[error("the shim of {} does not answer as it should: {reason}", dir.display())]
     Unknown {
@@ -65,8 +73,8 @@ impl Pauser {
         }
     }
 
-    /// Pauses the execution: on return no process of it runs. What waits for its GO is paused as soon as it has it. To pause what
-    /// is paused changes nothing. A stop ends the pause first.
+    /// Pauses the execution: on return no process of it runs code of its own, none that has left its control group either. What
+    /// waits for its GO is paused as soon as it has it. To pause what is paused changes nothing. A stop ends the pause first.
     ///
     /// A connection of the agent to its provider may be lost meanwhile.
     ///
@@ -111,6 +119,10 @@ impl Pauser {
             Ok(Ok(Some(Reply::Refused {
                 reason: Refusal::WrongPhase,
             }))) => Err(ended()),
+            Ok(Ok(Some(Reply::Broken { text, .. }))) => Err(PauseError::Incomplete {
+                dir: self.dir.path().to_path_buf(),
+                reason: text,
+            }),
             Ok(Ok(Some(other))) => Err(unknown(&unexpected(other))),
             Ok(Err(error)) if has_ended(&error, self.dir.holds(dir::CLOSED).unwrap_or(false)) => Err(ended()),
             Ok(Err(error)) => Err(unknown(&error)),

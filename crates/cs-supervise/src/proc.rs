@@ -22,6 +22,27 @@ impl Stat {
     pub(crate) fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x') && self.threads <= 1
     }
+
+    /// Whether a thread that was told to stop runs no code of its own any more: it is stopped or has ended, or the kernel lets it go
+    /// no further than to its stop.
+    fn stands_still(&self) -> bool {
+        matches!(self.state, b'T' | b't' | b'D' | b'Z' | b'X' | b'x')
+    }
+}
+
+/// Whether every thread of a process that was told to stop stands still. What is gone does, and what cannot be seen does not.
+pub(crate) fn stands_still(pid: Pid) -> bool {
+    let tasks = match fs::read_dir(format!("/proc/{pid}/task")) {
+        Ok(tasks) => tasks,
+        Err(error) => return is_gone(&error),
+    };
+    tasks.into_iter().all(|task| {
+        let text = task.and_then(|task| fs::read(task.path().join("stat")));
+        match text {
+            Ok(text) => parse_stat(&text).is_some_and(|stat| stat.stands_still()),
+            Err(error) => is_gone(&error),
+        }
+    })
 }
 
 /// Reads a process's stat; `None` when there is no such process.
@@ -143,6 +164,20 @@ mod tests {
     fn a_process_whose_first_thread_ended_is_not_dead_while_others_go_on() {
         assert!(zombie(1).is_dead());
         assert!(!zombie(2).is_dead());
+    }
+
+    #[test]
+    fn a_thread_that_runs_or_sleeps_does_not_stand_still() {
+        let is_still = |state| Stat { state, ..zombie(1) }.stands_still();
+        assert!(b"TtDZX".iter().all(|state| is_still(*state)));
+        assert!(!b"RSI".iter().any(|state| is_still(*state)));
+    }
+
+    #[test]
+    fn this_process_does_not_stand_still_and_what_is_gone_does() {
+        assert!(!stands_still(rustix::process::getpid()));
+        let no_such = Pid::from_raw(i32::MAX).unwrap();
+        assert!(stands_still(no_such));
     }
 
     #[test]

@@ -124,21 +124,26 @@ pub(crate) fn walk(root: Pid, mut visit: impl FnMut(Member)) {
 /// `root` must be unreaped while this runs, or `is_same` must say whether its number still means it: that is asked
 /// after a member was pinned and before it is signalled, so a yes covers the pin.
 pub(crate) fn stop_below(root: Pid, is_same: impl Fn() -> bool) -> u32 {
-    spread_below(root, Signal::STOP, is_same)
+    spread_below(root, Signal::STOP, |_| is_same())
+}
+
+/// Stops everything below `root`, a process that cannot be reaped while this runs, but what stands still already.
+pub(crate) fn stop_below_except(root: Pid, still: &[Pid]) {
+    spread_below(root, Signal::STOP, |member| !still.contains(&member.pid));
 }
 
 /// Lets everything below `root` go on that was stopped. The terms are those of [`stop_below`].
 pub(crate) fn continue_below(root: Pid, is_same: impl Fn() -> bool) {
-    spread_below(root, Signal::CONT, is_same);
+    spread_below(root, Signal::CONT, |_| is_same());
 }
 
-/// Signals each process below `root` once, until a walk finds no new one.
-fn spread_below(root: Pid, signal: Signal, is_same: impl Fn() -> bool) -> u32 {
+/// Signals each process below `root` that is meant once, until a walk finds no new one.
+fn spread_below(root: Pid, signal: Signal, is_meant: impl Fn(&Member) -> bool) -> u32 {
     let mut told = BTreeSet::new();
     for round in 1..=MAX_STOP_ROUNDS {
         let mut grew = false;
         walk(root, |member| {
-            if is_same() && told.insert((raw(member.pid), member.start_ticks)) {
+            if is_meant(&member) && told.insert((raw(member.pid), member.start_ticks)) {
                 grew = true;
                 member.signal(signal);
             }

@@ -257,7 +257,7 @@ pub(crate) enum Reply {
         paused: Option<PausedBy>,
     },
     Renewed,
-    /// The directory could not be written or the lock not be had; the shim ends.
+    /// The directory could not be written or the lock not be had, and the shim ends; or some process cannot be paused.
     Broken {
         op: String,
         errno: i32,

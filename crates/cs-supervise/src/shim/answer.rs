@@ -154,7 +154,7 @@ impl Shim {
     }
 
     /// Something that must be written cannot be. Before GO that is the end.
-    fn broken(&mut self, op: &str, error: &io::Error) -> Reply {
+    pub(super) fn broken(&mut self, op: &str, error: &io::Error) -> Reply {
         if matches!(self.stage, Stage::Held) {
             self.never_start(false);
         }

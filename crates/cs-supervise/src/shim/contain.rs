@@ -2,16 +2,25 @@
 
 use std::fs;
 use std::io;
+use std::time::{Duration, Instant};
 
-use rustix::process::getpid;
+use rustix::event::{Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, getpid};
 
 use super::agent::{Agent, NoAgent};
 use crate::cgroup::Cgroup;
 use crate::closed::SpawnFailure;
 use crate::dir::{self, ExecutionDir};
 use crate::hold::Containment;
+use crate::proc;
 use crate::tree::{self, Killed};
 use crate::wire::{CgroupRecord, Ident, Spec};
+
+/// What runs so long after it was stopped is not ours to stop.
+const STANDSTILL_LIMIT: Duration = Duration::from_secs(2);
+/// Between two looks: nothing tells that a process has stopped.
+const STANDSTILL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Starts the agent, in a control group of its own if that can be. A failure comes with the group that something may be left in.
 pub(super) fn start(
@@ -64,10 +73,43 @@ fn make_group(dir: &ExecutionDir, spec: &Spec) -> Option<Cgroup> {
     Some(group)
 }
 
-/// Stops the whole tree: by its group, where that can be done, so that no process learns of it; else each process.
-pub(super) fn freeze(group: Option<&Cgroup>) {
-    if group.is_none_or(|group| group.freeze().is_err()) {
-        tree::stop_below(getpid(), || true);
+/// Processes that their frozen group keeps from running.
+#[derive(Debug)]
+pub(super) struct Frozen(Vec<Pid>);
+
+/// Stops the whole tree: by its group, where that can be done, so that no process learns of it; else, and what has left the group,
+/// each process.
+pub(super) fn freeze(group: Option<&Cgroup>) -> Frozen {
+    let frozen = match group {
+        Some(group) if group.freeze().is_ok() => group.members(),
+        Some(_) | None => Vec::new(),
+    };
+    tree::stop_below_except(getpid(), &frozen);
+    Frozen(frozen)
+}
+
+/// Waits until nothing of a tree that was stopped runs any more.
+pub(super) fn await_standstill(Frozen(frozen): &Frozen) -> io::Result<()> {
+    let deadline = Instant::now() + STANDSTILL_LIMIT;
+    let interval = Timespec::try_from(STANDSTILL_INTERVAL).map_err(io::Error::other)?;
+    loop {
+        let mut running = 0_u32;
+        tree::walk(getpid(), |member| {
+            if !frozen.contains(&member.pid) && !proc::stands_still(member.pid) {
+                running += 1;
+            }
+        });
+        if running == 0 {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            let text = format!("{running} of its processes still run");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+        match poll(&mut [], Some(&interval)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, getpid};
 
 use super::agent::Agent;
-use super::contain;
+use super::contain::{self, Frozen};
 use super::ladder::Ladder;
 use super::serve::{Running, Shim, Stage};
 use super::watchdog::{Act, Moment, Watchdog};
@@ -44,10 +44,11 @@ impl Running {
         }
     }
 
-    pub(super) fn pause(&mut self, by: PausedBy) {
-        contain::freeze(self.group.as_ref());
+    pub(super) fn pause(&mut self, by: PausedBy) -> Frozen {
+        let frozen = contain::freeze(self.group.as_ref());
         self.watchdog.pause(Instant::now());
         self.paused = Some(stronger(self.paused, by));
+        frozen
     }
 
     pub(super) fn resume(&mut self) {
@@ -89,9 +90,13 @@ impl Running {
         }
         match self.watchdog.judge(now, dir.spool_blocks_bytes()) {
             Some(Act::Stop(limit)) => self.end(limit),
-            Some(Act::Pause) => self.pause(PausedBy::Lease),
+            Some(Act::Pause) => {
+                self.pause(PausedBy::Lease);
+            }
             // Somebody else may have let a process go on.
-            None if self.paused.is_some() => contain::freeze(self.group.as_ref()),
+            None if self.paused.is_some() => {
+                contain::freeze(self.group.as_ref());
+            }
             None => {}
         }
         self.watchdog.due(now.awake)
@@ -110,7 +115,12 @@ impl Shim {
     pub(super) fn pause(&mut self) -> Reply {
         match &mut self.stage {
             Stage::Held => self.pause_at_start = true,
-            Stage::Running(running) if running.ladder.is_none() => running.pause(PausedBy::Request),
+            Stage::Running(running) if running.ladder.is_none() => {
+                let frozen = running.pause(PausedBy::Request);
+                if let Err(error) = contain::await_standstill(&frozen) {
+                    return self.broken("stop every process of it", &error);
+                }
+            }
             Stage::Running(_) | Stage::Closing { .. } | Stage::Writing { .. } | Stage::Done => {
                 return Reply::Refused {
                     reason: Refusal::WrongPhase,

@@ -10,7 +10,7 @@ use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{
-    Scratch, adopt, alive, assert_closed, per_tier, shim_of, spec_of, state_of, trial, until, words,
+    Scratch, adopt, alive, assert_closed, in_group, per_tier, shim_of, spec_of, state_of, trial, until, words,
 };
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -38,6 +38,10 @@ pub(crate) fn trials() -> Vec<Trial> {
     ];
     let once = vec![
         trial("what_was_punched_out_of_a_spool_counts_no_more", punched),
+        in_group(
+            "a_pause_holds_also_what_has_left_the_control_group",
+            pause_outside,
+        ),
         trial(
             "an_agent_that_fills_the_disk_is_stopped_and_the_limit_is_named",
             disk,
@@ -267,7 +271,8 @@ fn stand_still(scratch: &Scratch, pids: &[i32]) -> bool {
         }
         None => pids
             .iter()
-            .all(|pid| state_of(*pid).is_some_and(|state| state == "T")),
+            // In the kernel (`D`) it goes no further than to its stop.
+            .all(|pid| state_of(*pid).is_some_and(|state| state == "T" || state == "D")),
     }
 }
 
@@ -284,12 +289,7 @@ async fn pause(scratch: Scratch) {
     assert!(!stand_still(&scratch, &all));
     let pauser = running.pauser();
     pauser.pause().await.unwrap();
-    if scratch.group().is_some() {
-        // The kernel has said so before the shim did.
-        assert!(stand_still(&scratch, &all));
-    }
-    // The signals are delivered; each process obeys when it is next scheduled.
-    until("the tree stands still", || stand_still(&scratch, &all)).await;
+    assert!(stand_still(&scratch, &all));
     let said = scratch.stdout();
     assert_eq!(adopt(&scratch).await.paused(), Some(PausedBy::Request));
     pauser.pause().await.unwrap();
@@ -312,6 +312,24 @@ async fn pause(scratch: Scratch) {
     assert_closed(&scratch, &closed);
     assert_eq!(alive(&descendants), [""; 0]);
     assert_eq!(running.closed().await.unwrap(), closed);
+}
+
+async fn pause_outside(scratch: Scratch) {
+    let running = scratch
+        .start(&[scratch.hostile(), words(&["sleep"])].concat())
+        .await;
+    let outside = scratch.descendants().await[0].pid;
+    let above = scratch.group().unwrap().join("../cgroup.procs");
+    fs::write(above, outside.to_string()).unwrap();
+    running.pauser().pause().await.unwrap();
+    assert_eq!(state_of(outside).as_deref(), Some("T"));
+    running.pauser().resume().await.unwrap();
+    until("it goes on", || {
+        state_of(outside).is_some_and(|state| state != "T")
+    })
+    .await;
+    let closed = running.stop(StopRequest::FORCE).await.unwrap();
+    assert_closed(&scratch, &closed);
 }
 
 async fn pause_before(scratch: Scratch) {
