@@ -67,11 +67,12 @@ fn catches_in(world: &World, variant: Variant, expected: &[&str]) {
     let seen = HasDiscoveries::AnyFailures;
     let checker = model.checker().finish_when(seen).spawn_bfs().join();
     let found = checker.discoveries();
+    let names: Vec<_> = found.keys().copied().collect();
     let failed: Vec<_> = found
         .into_iter()
         .filter(|(name, _)| expected.contains(name))
         .collect();
-    assert!(!failed.is_empty(), "{variant:?} was not caught");
+    assert!(!failed.is_empty(), "{variant:?} was not caught, but {names:?}");
     for (name, path) in failed {
         let acts = path.into_actions();
         println!(
@@ -106,6 +107,12 @@ fn a_reconcile_without_a_tombstone_is_caught() {
         "every attempt has one owner on disk",
     ];
     catches(Variant::NoTombstone, &expected);
+}
+
+#[test]
+fn a_failure_that_settles_turns_is_caught() {
+    let expected = ["a turn waits, or is held by a run that goes on, or is answered"];
+    catches(Variant::FailureSettles, &expected);
 }
 
 #[test]

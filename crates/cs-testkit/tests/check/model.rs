@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cs_journal::pure::Stage;
-use cs_model::{Epoch, RunState, TurnState};
+use cs_model::{Author, Epoch, RunState, TurnState};
 use cs_record::JournalEntry;
 use stateright::{Model, Property};
 
@@ -166,11 +166,14 @@ fn keeps_outcomes(state: &State) -> bool {
 /// Invariant 9.
 fn keeps_turns(state: &State) -> bool {
     let goes_on = state.rows.run.as_ref().is_some_and(cs_record::Run::goes_on);
-    let mut turns = state.rows.turns.iter();
+    let of_people = |turn: &&cs_record::Turn| matches!(turn.author, Author::Person(_));
+    let mut turns = state.rows.turns.iter().filter(of_people);
     turns.all(|turn| match turn.state {
+        _ if state.facts.answered_turns.contains(&turn.id) => turn.state == TurnState::Settled,
         TurnState::Pending => true,
         TurnState::Leased => goes_on,
-        TurnState::Settled => !state.facts.answered.is_empty(),
+        // Only an answer settles: no failure, stop, claim or report does.
+        TurnState::Settled => false,
     })
 }
 

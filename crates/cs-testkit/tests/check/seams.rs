@@ -1,4 +1,6 @@
-//! Where the model meets the product: each function runs the production piece, or in its place the one broken piece of a variant.
+//! Where the model meets the record: each function runs the production piece, or in its place the broken piece of a variant.
+//!
+//! The variants that break the order in which a process does things are in `step.rs` and `act.rs`, since that order is the model's own.
 
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use crate::record::{Rows, at_once, machine, now};
 pub(crate) enum Variant {
     /// Nothing: the product.
     Sound,
-    /// An outcome is written for the run, whatever attempt it comes from.
+    /// An outcome is written for the run, whatever attempt it comes from: it is judged as if the current one had told it.
     FenceRemoved,
     /// A reconcile that finds no row says cancelled and leaves nothing behind.
     NoTombstone,
@@ -24,6 +26,8 @@ pub(crate) enum Variant {
     AdoptionAfterFinish,
     /// The record is told an outcome before the ledger has it.
     OutcomeAfterTelling,
+    /// A failure settles the turns of its attempt, as an answer does.
+    FailureSettles,
     /// An attempt is prepared while another of its run may still run on the machine.
     PreparedBeside,
 }
@@ -66,11 +70,13 @@ pub(crate) fn tell(
     rows.after(
         200 + 10 * u64::from(attempt.epoch.get()),
         |record| match outcome {
-            Outcome::Answer => at_once(record.answer(&attempt, &Answer::words("done"))).map(is_applied),
-            Outcome::Failure => {
+            Outcome::Failure if variant != Variant::FailureSettles => {
                 // Tried again at once, since the time of the model stands still.
                 let failure = GiveUp::new(FailureClass::Verify, "no");
                 at_once(record.give_up(&attempt, &failure)).map(is_applied)
+            }
+            Outcome::Answer | Outcome::Failure => {
+                at_once(record.answer(&attempt, &Answer::words("done"))).map(is_applied)
             }
         },
     )

@@ -81,6 +81,8 @@ pub(crate) struct Facts {
     pub(crate) heard: BTreeSet<Epoch>,
     /// Attempts whose outcome the record has taken.
     pub(crate) answered: BTreeSet<Epoch>,
+    /// Turns that the record settled with an answer.
+    pub(crate) answered_turns: BTreeSet<TurnId>,
 }
 
 #[derive(Debug, Clone)]
@@ -325,6 +327,9 @@ impl Text {
             self.bytes.push(mark);
             self.bytes.extend(epochs.iter().map(|at| epoch(*at)));
         }
+        self.bytes.push(0xfa);
+        self.bytes
+            .extend(facts.answered_turns.iter().map(|id| Self::turn(*id)));
     }
 }
 

@@ -375,8 +375,12 @@ impl System<'_> {
             if !self.state.facts.answered.insert(epoch) {
                 self.found(Violation::AnsweredTwice);
             }
-            if newly_settled(&before, &rows).any(|turn| !self.was_given(epoch, turn)) {
+            let settled: Vec<TurnId> = newly_settled(&before, &rows).collect();
+            if settled.iter().any(|turn| !self.was_given(epoch, *turn)) {
                 self.found(Violation::ForeignTurn);
+            }
+            if outcome == Outcome::Answer {
+                self.state.facts.answered_turns.extend(settled);
             }
         }
         true

@@ -18,6 +18,8 @@ use line::{Line, Tombstone, ids, machine};
 
 /// How many cards wait.
 const CARDS: usize = 3;
+/// What is said of a play in which an attempt was started twice or not at all.
+const STARTED_OTHERWISE: &str = "something was started twice, or not at all";
 
 /// A machine: its journal, and what it has started.
 #[derive(Clone)]
@@ -141,11 +143,7 @@ async fn every_attempt_runs_once(line: &Line, machines: &[Machine]) {
             .map(|run| (run.id, run.epoch))
             .collect();
         let started = machine.attempts();
-        assert_eq!(
-            started.len(),
-            given.len(),
-            "something was started twice, or not at all"
-        );
+        assert_eq!(started.len(), given.len(), "{STARTED_OTHERWISE}");
         assert_eq!(started.into_iter().collect::<BTreeSet<_>>(), given);
     }
 }
@@ -170,8 +168,7 @@ fn unlikely_orders_start_everything_once_too() {
 fn a_reconcile_without_a_tombstone_is_found() {
     let played = || shuttle::check_random(|| block_on(play(1, Tombstone::Forgotten)), 1_500);
     let found = catch_unwind(AssertUnwindSafe(played));
-    assert!(
-        found.is_err(),
-        "a late request took work that nobody knows of, and nobody noticed"
-    );
+    let said = found.expect_err("a late request took work that nobody knows of, and nobody noticed");
+    let said = said.downcast_ref::<String>().expect("a message of an assertion");
+    assert!(said.contains(STARTED_OTHERWISE), "{said}");
 }
