@@ -1,12 +1,14 @@
 //! Brings a file to the version of this binary: forward only, each step in one transaction with its version number.
 
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 
 use crate::OpenError;
-use crate::open::create_private;
+use crate::open::directory_of;
 
 /// "csPn": marks a SQLite file as a record of cs-panel.
 pub(crate) const APPLICATION_ID: i32 = 0x6373_506e;
@@ -36,7 +38,8 @@ enum Found {
     SomethingElse,
 }
 
-/// Migrates the file at this path; one that is older and not empty is copied first.
+/// Migrates the file at this path; one that is older and not empty is copied first. One program at a time does so, the others wait
+/// for it. A file that has this version already is only looked at.
 pub(crate) async fn migrate(
     path: &Path,
     options: &SqliteConnectOptions,
@@ -45,20 +48,64 @@ pub(crate) async fn migrate(
     let failed = |source| OpenError::of(path, source);
     let mut connection = options.connect().await.map_err(failed)?;
     let known = migrations.last().map_or(0, |newest| newest.version);
+    match version_of(path, &mut connection, known).await? {
+        version if version == known => {}
+        0 => carry_out(path, &mut connection, migrations, known).await?,
+        _ => bring_on(path, &mut connection, migrations, known).await?,
+    }
+    connection.close().await.map_err(failed)
+}
+
+/// Copies an older file and migrates it, unless another program has done so in the meantime.
+async fn bring_on(
+    path: &Path,
+    connection: &mut SqliteConnection,
+    migrations: &[Migration],
+    known: u32,
+) -> Result<(), OpenError> {
+    let _lock = wait_for_turn(path).await?;
+    let version = version_of(path, connection, known).await?;
+    if version == known {
+        return Ok(());
+    }
+    let copied = copy(path, connection, version).await?;
+    let done = carry_out(path, connection, migrations, known).await;
+    if done.is_err() {
+        // The file is as it was. Copies of every try would fill the disk.
+        let removed = std::fs::remove_file(&copied);
+        tracing::debug!(?removed, copy = %copied.display(), "the copy of a migration that failed");
+    }
+    done
+}
+
+/// Returns the version of the file, 0 for an empty one.
+async fn version_of(path: &Path, connection: &mut SqliteConnection, known: u32) -> Result<u32, OpenError> {
+    let failed = |source| OpenError::of(path, source);
     // One moment: another process may be making the tables while they are looked at.
     let mut tx = connection.begin().await.map_err(failed)?;
     let found = look(&mut tx).await.map_err(failed)?;
     tx.rollback().await.map_err(failed)?;
-    let version = check(path, &found, known)?;
-    if version > 0 && version < known {
-        copy(path, &mut connection, version).await?;
-    }
-    carry_out(path, &mut connection, migrations, known).await?;
-    connection.close().await.map_err(failed)
+    check(path, &found, known)
 }
 
-/// Takes the write lock, which also proves that the file can be written, looks again, and carries out what is missing: another
-/// process may have been faster.
+/// Waits until no other program migrates this file. The lock is a file of its own, which stays: to open and close the database
+/// itself would take away the locks that this process has on it.
+async fn wait_for_turn(path: &Path) -> Result<File, OpenError> {
+    let place = beside(path, ".migration");
+    let there = place.clone();
+    let locked = tokio::task::spawn_blocking(move || {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).mode(0o600).open(&there)?;
+        file.lock()?;
+        Ok(file)
+    });
+    let locked = locked
+        .await
+        .unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
+    locked.map_err(|error| OpenError::of_system(&place, error))
+}
+
+/// Takes the write lock, looks again, and carries out what is missing.
 async fn carry_out(
     path: &Path,
     connection: &mut SqliteConnection,
@@ -130,36 +177,48 @@ fn check(path: &Path, found: &Found, known: u32) -> Result<u32, OpenError> {
     }
 }
 
-/// Copies the whole database beside itself, as of one moment, also while others use it, for its owner only. A finished copy that
-/// is there already stays: it is from the same version, before a migration that did not come to its end.
-async fn copy(path: &Path, connection: &mut SqliteConnection, version: u32) -> Result<(), OpenError> {
-    let copy = copy_path(path, version);
-    if copy.exists() {
-        return Ok(());
-    }
-    let failed = |source| OpenError::Migration {
-        path: path.to_owned(),
-        to: version + 1,
-        source,
-    };
-    let unreachable = |path: &Path, source| OpenError::Unreachable {
-        path: path.to_owned(),
-        source,
-    };
-    let partial = copy.with_added_extension("partial");
-    create_private(&partial)?;
+/// Copies the whole database beside itself, as of one moment, also while others use it, for its owner only, and returns where the
+/// copy is. One that is there already stays: somebody may have gone back to it, or to another one, and gone on from there.
+async fn copy(path: &Path, connection: &mut SqliteConnection, version: u32) -> Result<PathBuf, OpenError> {
+    let first = copy_path(path, version);
+    let unreachable = |error| OpenError::of_system(&first, error);
+    let place = tempfile::NamedTempFile::new_in(directory_of(path)).map_err(unreachable)?;
+    let mut partial = place.into_temp_path();
     let text = partial.to_string_lossy().into_owned();
     sqlx::query("vacuum into ?1")
         .bind(text)
         .execute(connection)
         .await
-        .map_err(failed)?;
-    std::fs::rename(&partial, &copy).map_err(|source| unreachable(&copy, source))
+        .map_err(|source| OpenError::Copy {
+            path: path.to_owned(),
+            source,
+        })?;
+    let synced = File::open(&partial).and_then(|file| file.sync_all());
+    synced.map_err(unreachable)?;
+    let mut number = 1;
+    loop {
+        let copy = match number {
+            1 => first.clone(),
+            more => first.with_added_extension(more.to_string()),
+        };
+        match partial.persist_noclobber(&copy) {
+            Ok(()) => return Ok(copy),
+            Err(taken) if taken.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                partial = taken.path;
+                number += 1;
+            }
+            Err(refused) => return Err(unreachable(refused.error)),
+        }
+    }
 }
 
 /// Returns where the copy of a file goes before it leaves a version.
 pub(crate) fn copy_path(path: &Path, version: u32) -> PathBuf {
+    beside(path, &format!(".version-{version}"))
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".version-{version}"));
+    name.push(ending);
     path.with_file_name(name)
 }

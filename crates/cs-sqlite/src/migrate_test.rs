@@ -102,6 +102,65 @@ async fn a_migration_that_fails_leaves_the_file_as_it_was() {
         "{failed:?}"
     );
     check_paused(&path, MIGRATIONS).await;
+    assert!(
+        !copy_path(&path, newest()).exists(),
+        "a try that failed leaves no copy"
+    );
+}
+
+/// However many programs come first, one copies and migrates, and the others find it done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn programs_that_migrate_at_once_all_succeed_and_leave_one_whole_copy() {
+    for _ in 0..8 {
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let path = directory.path().join("record.db");
+        old_record(&path).await;
+        let newer = with_another("alter table pauses add column until integer");
+        let open = || open_with(&path, Arc::new(Standing), &newer);
+        let (one, two, three, four) = tokio::join!(open(), open(), open(), open());
+        for opened in [one, two, three, four] {
+            opened.expect("it opens").close().await;
+        }
+        check_paused(&copy_path(&path, newest()), MIGRATIONS).await;
+        let copies = std::fs::read_dir(directory.path()).expect("it is there");
+        let copies = copies
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut copies: Vec<_> = copies
+            .filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm"))
+            .collect();
+        copies.sort();
+        let copy = format!("record.db.version-{}", newest());
+        assert_eq!(copies, ["record.db", "record.db.migration", &copy]);
+    }
+}
+
+/// Who goes back to the copy and goes on from there has a new copy at the next migration, and the first one too.
+#[tokio::test]
+async fn a_second_migration_copies_what_came_after_a_return_to_the_copy() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("record.db");
+    old_record(&path).await;
+    let newer = with_another("alter table pauses add column until integer");
+    check_paused(&path, &newer).await;
+    let copied = copy_path(&path, newest());
+    let other = tempfile::tempdir().expect("a directory can be made");
+    let path = other.path().join("record.db");
+    let first = copy_path(&path, newest());
+    std::fs::copy(&copied, &path).expect("gone back");
+    std::fs::copy(&copied, &first).expect("and kept");
+    check_paused(&path, MIGRATIONS).await;
+    open_with(&path, Arc::new(Standing), &newer)
+        .await
+        .expect("it opens")
+        .close()
+        .await;
+    check_paused(&first, MIGRATIONS).await;
+    let second = open_with(&first.with_added_extension("2"), Arc::new(Standing), MIGRATIONS).await;
+    let second = second.expect("it is there");
+    let is_paused = second.unpause(Scope::Everything).await.expect("it answers");
+    assert!(!is_paused, "what was done after the return is in the second copy");
+    second.close().await;
 }
 
 /// Landings of a record of the first version get the base of their card.

@@ -1,7 +1,6 @@
 //! Opens the file, and refuses what is not a record of ours.
 
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +87,15 @@ pub enum OpenError {
         /// The newest version that this binary knows.
         known: u32,
     },
-    /// An older file could not be copied before its migration, or not migrated.
+    /// An older file could not be copied before its migration. It is as it was.
+    #[error("the database {} is older than this cs-panel and could not be copied before its migration: see that there is room beside it", path.display())]
+    Copy {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: sqlx::Error,
+    },
+    /// An older file could not be migrated. It is as it was.
     #[error("the database {} cannot be brought to version {to}", path.display())]
     Migration {
         /// The file.
@@ -113,7 +120,7 @@ impl OpenError {
     }
 
     /// Says what an error of the system means for a file that was to be made or found.
-    fn of_system(path: &Path, source: io::Error) -> Self {
+    pub(crate) fn of_system(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         let is = |kinds: [io::ErrorKind; 2]| kinds.contains(&source.kind());
         if is([io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem]) {
@@ -223,7 +230,7 @@ fn make_private(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-fn directory_of(path: &Path) -> &Path {
+pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         Some(_) | None => Path::new("."),
@@ -235,17 +242,4 @@ fn directory_of(path: &Path) -> &Path {
 fn may_write(path: &Path) -> io::Result<()> {
     let all = Access::READ_OK | Access::WRITE_OK;
     Ok(rustix::fs::accessat(CWD, path, all, AtFlags::EACCESS)?)
-}
-
-/// Makes an empty file for its owner only, in the place of any that is there. Nothing else has it open.
-pub(crate) fn create_private(path: &Path) -> Result<(), OpenError> {
-    let opened = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path);
-    opened
-        .map(drop)
-        .map_err(|error| OpenError::of_system(path, error))
 }
