@@ -11,7 +11,7 @@ use cs_journal::{
     Acknowledged, Claimed, FailedPreparation, InterruptReceipt, JournalError, LedgerError, NotDurable,
     Prepared, Registered, Settling, Started,
 };
-use cs_model::Epoch;
+use cs_model::{CardId, Epoch, RunId};
 use cs_record::{RecordError, StoppedRun};
 use cs_settle::SettleError;
 
@@ -106,8 +106,12 @@ pub(crate) fn unlisted(source: std::io::Error) -> Trouble {
 /// An attempt whose tree could not be closed: it keeps its slot and its tree until that is proven.
 #[derive(Debug)]
 pub(crate) struct Incomplete {
-    /// Keeps the attempt from being found again.
-    pub(crate) started: Started,
+    /// Its run.
+    pub(crate) run: RunId,
+    /// Its card.
+    pub(crate) card: CardId,
+    /// Keeps the attempt from being found again, and carries it on when a person asks for its end.
+    pub(crate) work: Work,
     /// What is left, for people; empty when it could not even be listed.
     pub(crate) left: Vec<String>,
 }
@@ -116,7 +120,7 @@ impl Incomplete {
     /// Names what is left, or at least the run that left it.
     pub(crate) fn names(&self) -> Vec<String> {
         if self.left.is_empty() {
-            return vec![format!("run {}", self.started.row().run.short())];
+            return vec![format!("run {}", self.run.short())];
         }
         self.left.clone()
     }
@@ -138,10 +142,7 @@ pub(crate) async fn carry(cx: Arc<Context>, work: Work, stop: StopSwitch) -> Res
         Work::Prepared(prepared) => start::start_again(&cx, prepared, &stop).await?,
         Work::Registered(registered) => adopt::registered(&cx, registered, &stop).await?,
         Work::Started(started) => adopt::started(&cx, started, &stop).await?,
-        Work::Leftover(run) => {
-            adopt::leftover(&cx, &run).await?;
-            None
-        }
+        Work::Leftover(run) => return adopt::leftover(&cx, run).await,
     };
     match live {
         None => Ok(Carried::Over),

@@ -28,6 +28,6 @@ mod trees;
 mod weather;
 mod world;
 
-pub use profile::Mutant;
+pub use profile::{Kind, Mutant};
 pub use report::{Report, Totals, Violation};
 pub use run::{Options, simulate};

@@ -327,6 +327,10 @@ impl Seat {
     /// Comes to a call: a daemon that has died does nothing any more, and one that is to die here does.
     pub(crate) async fn come_to(&self, what: &str) {
         self.machine.note_ledger();
+        // It is over; who never pauses would keep it from its end.
+        if self.world.is_broken() {
+            pending::<()>().await;
+        }
         if self.machine.is_current(self.generation) && self.world.happens(self.world.profile.crash) {
             self.world.fault(
                 "crash at a call",

@@ -36,6 +36,15 @@ impl Mutant {
     ];
 }
 
+/// What a simulation is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// All that can go wrong, as the seed chooses.
+    Any,
+    /// Agents leave behind what cannot be ended for a while, ledgers get lost, and no call takes any time.
+    Leftovers,
+}
+
 /// The rates of one simulation, each in ten thousand calls.
 #[derive(Debug, Clone)]
 pub(crate) struct Profile {
@@ -65,6 +74,10 @@ pub(crate) struct Profile {
     pub(crate) storm: u32,
     /// How often people stop, close, hand back or pause instead of sending messages.
     pub(crate) unrest: u32,
+    /// How often an agent leaves something behind that survives its end for a while.
+    pub(crate) leaves: u32,
+    /// How often a ledger is lost when it could be.
+    pub(crate) ledger_lost: u32,
     /// Whether a machine is away for nine days, once.
     pub(crate) long_absence: bool,
 }
@@ -91,7 +104,23 @@ impl Profile {
             pace: Duration::from_millis(*dice.pick(&[1_000, 2_000, 5_000]).unwrap_or(&2_000)),
             storm: *dice.pick(&[100, 500, 2_000, 7_000]).unwrap_or(&500),
             unrest: *dice.pick(&[200, 1_000, 3_000, 7_000]).unwrap_or(&1_000),
+            leaves: 200,
+            ledger_lost: 3_000,
             long_absence: dice.chance(1_000),
+        }
+    }
+
+    /// Makes these rates what a choice of the world asks for.
+    pub(crate) const fn in_world_of(self, kind: Kind) -> Self {
+        match kind {
+            Kind::Any => self,
+            Kind::Leftovers => Self {
+                slow: Duration::ZERO,
+                leaves: 7_000,
+                ledger_lost: 10_000,
+                storm: 7_000,
+                ..self
+            },
         }
     }
 }

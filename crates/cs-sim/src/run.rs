@@ -17,7 +17,7 @@ use crate::clock::SimClock;
 use crate::dice::Dice;
 use crate::invariant::{Event, Moment, at_rest};
 use crate::machine::{Machine, Made, live};
-use crate::profile::{Mutant, Profile};
+use crate::profile::{Kind, Mutant, Profile};
 use crate::report::Report;
 use crate::world::{Parts, World};
 
@@ -26,6 +26,8 @@ use crate::world::{Parts, World};
 pub struct Options {
     /// What is broken on purpose.
     pub mutant: Option<Mutant>,
+    /// What it is about.
+    pub kind: Kind,
     /// How many of the last events the report holds.
     pub last: usize,
 }
@@ -34,6 +36,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             mutant: None,
+            kind: Kind::Any,
             last: 60,
         }
     }
@@ -84,7 +87,7 @@ fn temporary() -> std::io::Result<TempDir> {
 
 async fn build(seed: u64, options: Options, dir: &Path) -> std::io::Result<World> {
     let dice = Dice::new(seed);
-    let profile = Profile::choose(&dice);
+    let profile = Profile::choose(&dice).in_world_of(options.kind);
     let clock = Arc::new(SimClock::new(Duration::from_secs(60)));
     let ids = Arc::new(SeededIds::new(dice.number(), clock.clone()));
     let codebases: Vec<_> = (0..2).map(|_| CodebaseId::from_uuid(ids.uuid_v7())).collect();

@@ -50,7 +50,7 @@ impl Actor for Weather {
                 world.fault("disk full or not", format_args!("machine {index}: {is_full}"));
                 machine.set_full(is_full);
             }
-            8 if world.dice.chance(3_000) => {
+            8 if world.dice.chance(world.profile.ledger_lost) => {
                 world.fault("ledger lost", format_args!("machine {index}"));
                 lose_ledger(world, machine);
             }

@@ -45,7 +45,12 @@ struct Inner {
     is_calm: bool,
     away_until: Instant,
     attempts: BTreeMap<(RunId, Epoch), Attempt>,
+    stepped_at: Instant,
+    steps_now: u32,
 }
+
+/// More changes than this at one moment mean that somebody never pauses.
+const STEPS_AT_ONCE: u32 = 20_000;
 
 /// What a world is made of.
 pub(crate) struct Parts {
@@ -81,6 +86,8 @@ impl World {
                 is_calm: false,
                 away_until: Instant::now(),
                 attempts: BTreeMap::new(),
+                stepped_at: Instant::now(),
+                steps_now: 0,
             }),
             late: Mutex::new(JoinSet::new()),
         }
@@ -119,10 +126,28 @@ impl World {
 
     /// Shows an event to all invariants.
     pub(crate) fn see(&self, event: &Event) {
-        let Some(rows) = self.store.rows() else { return };
+        let Some(rows) = self.store.rows() else {
+            return self.fail(
+                "every change is looked at",
+                format!("nobody could look after {event:?}"),
+            );
+        };
         let mut inner = self.inner();
         let inner = &mut *inner;
         inner.totals.steps += 1;
+        let now = Instant::now();
+        inner.steps_now = if inner.stepped_at == now {
+            inner.steps_now + 1
+        } else {
+            0
+        };
+        inner.stepped_at = now;
+        if inner.steps_now > STEPS_AT_ONCE {
+            inner.violation.get_or_insert_with(|| Violation {
+                invariant: "time goes on",
+                seen: format!("{STEPS_AT_ONCE} changes came at one moment"),
+            });
+        }
         if inner.violation.is_some() {
             return;
         }

@@ -1,6 +1,6 @@
 //! Simulations: of many seeds every invariant holds, of seeds that once failed too, and what is broken on purpose is noticed.
 
-use cs_sim::{Mutant, Options, simulate};
+use cs_sim::{Kind, Mutant, Options, simulate};
 
 /// Simulates each seed twice: every invariant holds, and both went the same way.
 fn hold(seeds: std::ops::Range<u64>) {
@@ -38,6 +38,19 @@ fn every_invariant_holds_from_seed_375_on() {
 #[test]
 fn a_leftover_that_is_not_proven_closed_keeps_its_card() {
     hold(1537..1538);
+}
+
+/// Invariant 7. A daemon without its ledger tried again and again, without a pause, to end what could not be ended.
+#[test]
+fn a_leftover_that_cannot_be_ended_does_not_keep_its_daemon_busy() {
+    let options = Options {
+        kind: Kind::Leftovers,
+        ..Options::default()
+    };
+    for seed in 0..40 {
+        let report = simulate(seed, options).expect("a simulation");
+        assert!(report.violation.is_none(), "{report}");
+    }
 }
 
 /// Says how many seeds it takes until an invariant with this number notices.

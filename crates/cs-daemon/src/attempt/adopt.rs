@@ -11,7 +11,7 @@ use cs_supervise::{AgentExit, Closed, StopRequest};
 
 use super::settle::{Live, LiveState, named, report_failed, report_interrupted};
 use super::start::{FailureNote, note_process};
-use super::{Trouble, unlisted};
+use super::{Carried, Incomplete, Trouble, Work, unlisted};
 use crate::context::Context;
 use crate::executions::{Found, StopSwitch};
 
@@ -123,8 +123,9 @@ async fn card_of(cx: &Context, started: &Started) -> Result<Card, Trouble> {
     Ok(cx.deps.record.cards.card(started.row().card).await?.card)
 }
 
-/// Closes what is left of a run that is over by the record and that the ledger does not know.
-pub(super) async fn leftover(cx: &Context, run: &StoppedRun) -> Result<(), Trouble> {
+/// Closes what is left of a run that is over by the record and that the ledger does not know. What is not over keeps its slot and
+/// its tree: its process stays on the record.
+pub(super) async fn leftover(cx: &Context, run: StoppedRun) -> Result<Carried, Trouble> {
     let names = cx.deps.executions.names(run.run, run.epoch).await;
     let mut known = None;
     for name in names.map_err(unlisted)? {
@@ -134,8 +135,10 @@ pub(super) async fn leftover(cx: &Context, run: &StoppedRun) -> Result<(), Troub
             Left::Live(LiveState::Closed(closed)) => Some(closed),
         };
         if let Some(closed) = closed {
+            if let Some(left) = still_there(&closed) {
+                return Ok(Carried::Incomplete(left_behind(cx, run, left)));
+            }
             tracing::info!(run = %run.run, ?closed, "a run that the ledger did not know was ended");
-            proven(cx, run, &closed)?;
         }
         known = cx.deps.executions.attempt(&name).await.or(known);
     }
@@ -144,7 +147,7 @@ pub(super) async fn leftover(cx: &Context, run: &StoppedRun) -> Result<(), Troub
             "run {} is over, and nothing of it is left here",
             run.run.short()
         ));
-        return Ok(());
+        return Ok(Carried::Over);
     };
     let cleared = cx
         .deps
@@ -153,25 +156,28 @@ pub(super) async fn leftover(cx: &Context, run: &StoppedRun) -> Result<(), Troub
         .clear_process(&file.attempt, &run.process)
         .await?;
     tracing::debug!(?cleared, run = %run.run, "the process is off the record");
-    Ok(())
+    Ok(Carried::Over)
 }
 
-/// What is not proven closed keeps its slot and its tree: its process stays on the record, and it is looked at again.
-fn proven(cx: &Context, run: &StoppedRun, closed: &Closed) -> Result<(), Trouble> {
-    if closed.proof.is_some() {
-        return Ok(());
-    }
-    let left: Vec<String> = closed.survivors.iter().map(named).collect();
+/// Names what keeps an execution from being over; nothing when its end is proven, or a person has dismissed what is left.
+fn still_there(closed: &Closed) -> Option<Vec<String>> {
+    (!closed.is_over()).then(|| closed.survivors.iter().map(named).collect())
+}
+
+/// Says what could not be ended. It is looked at again when a person asks for its end, and by the next daemon.
+fn left_behind(cx: &Context, run: StoppedRun, left: Vec<String>) -> Incomplete {
     cx.said(&format!(
-        "run {} of card {} is over and not proven closed; still there: {}; end them",
+        "run {} of card {} is over and not proven closed; still there: {}; end them, or say `cs-panel execution dismiss` (`cs-panel ps` names it), then start `cs-panel run` again",
         run.run.short(),
         run.card.short(),
         left.join(", ")
     ));
-    Err(Trouble::Local {
-        what: "something of a run that is over could not be ended",
-        source: std::io::ErrorKind::ResourceBusy.into(),
-    })
+    Incomplete {
+        run: run.run,
+        card: run.card,
+        work: Work::Leftover(run),
+        left,
+    }
 }
 
 async fn look(cx: &Context, name: &str) -> Result<Left, Trouble> {
@@ -188,5 +194,44 @@ async fn look(cx: &Context, name: &str) -> Result<Left, Trouble> {
                 source: std::io::ErrorKind::PermissionDenied.into(),
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cs_supervise::Proof;
+
+    use super::*;
+
+    /// An end that left something.
+    fn unproven() -> Closed {
+        Closed {
+            exit: AgentExit::Exited(0),
+            stopped_by_us: true,
+            proof: None,
+            leaked: Vec::new(),
+            survivors: Vec::new(),
+            rounds: 3,
+            ended_at_unix_micros: 0,
+            limit: None,
+            worked: None,
+            dismissed_at_unix_micros: None,
+        }
+    }
+
+    /// Invariant 7.
+    #[test]
+    fn a_leftover_keeps_its_card_until_its_end_is_proven_or_a_person_has_dismissed_it() {
+        assert_eq!(still_there(&unproven()), Some(Vec::new()));
+        let proven = Closed {
+            proof: Some(Proof::SubreaperEmpty),
+            ..unproven()
+        };
+        assert_eq!(still_there(&proven), None);
+        let dismissed = Closed {
+            dismissed_at_unix_micros: Some(1),
+            ..unproven()
+        };
+        assert_eq!(still_there(&dismissed), None);
     }
 }

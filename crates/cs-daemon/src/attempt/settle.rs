@@ -14,7 +14,7 @@ use cs_settle::{Answer, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, 
 use cs_supervise::{Closed, NamedProcess};
 
 use super::start::FailureNote;
-use super::{Carried, Incomplete, Trouble};
+use super::{Carried, Incomplete, Trouble, Work};
 use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch};
@@ -314,7 +314,7 @@ pub(crate) async fn report_interrupted(cx: &Context, receipt: InterruptReceipt) 
 
 fn incomplete(cx: &Context, started: Started, closed: &Closed) -> Incomplete {
     let left: Vec<String> = closed.survivors.iter().map(named).collect();
-    let row = started.row();
+    let row = started.row().clone();
     cx.said(&format!(
         "run {} attempt {} of card {} is not proven closed; still there: {}; end them, or say `cs-panel execution dismiss` (`cs-panel ps` names it), then start `cs-panel run` again",
         row.run.short(),
@@ -322,7 +322,12 @@ fn incomplete(cx: &Context, started: Started, closed: &Closed) -> Incomplete {
         row.card.short(),
         left.join(", ")
     ));
-    Incomplete { started, left }
+    Incomplete {
+        run: row.run,
+        card: row.card,
+        work: Work::Started(started),
+        left,
+    }
 }
 
 fn say_leaks(cx: &Context, started: &Started, closed: &Closed) {

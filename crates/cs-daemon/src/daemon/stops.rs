@@ -58,11 +58,9 @@ impl Daemon {
         // Somebody waits: what rests is taken up at once.
         self.strain.wake();
         let attempts = self.cx.journal.attempts_of(card);
-        let incomplete = self
-            .incomplete
-            .extract_if(.., |_, one| one.started.row().card == card);
+        let incomplete = self.incomplete.extract_if(.., |_, one| one.card == card);
         for (run, one) in incomplete.collect::<Vec<_>>() {
-            self.launch(run, card, Work::Started(one.started));
+            self.launch(run, card, one.work);
         }
         let flights = self.flights.values().filter(|flight| flight.card == card);
         let executions = flights.map(|flight| flight.stop.raise(level)).count();
@@ -92,7 +90,7 @@ impl Daemon {
     pub(super) fn answer_waiters(&mut self) {
         for waiter in std::mem::take(&mut self.waiters) {
             let rest = self.incomplete.values();
-            let rest = rest.filter(|one| one.started.row().card == waiter.card);
+            let rest = rest.filter(|one| one.card == waiter.card);
             let left: Vec<String> = rest.flat_map(Incomplete::names).collect();
             if !left.is_empty() {
                 waiter.answer(Stopped::Incomplete { left });

@@ -208,7 +208,7 @@ impl Life {
             script: script.script,
             stop: None,
             rebooted: None,
-            leaves: if world.happens(200) {
+            leaves: if world.happens(world.profile.leaves) {
                 world.dice.span(Duration::ZERO, Duration::from_secs(120))
             } else {
                 Duration::ZERO
