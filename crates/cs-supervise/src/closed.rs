@@ -19,7 +19,7 @@ pub struct Closed {
     pub proof: Option<Proof>,
     /// Processes that the agent left behind when it ended by itself. They were killed.
     pub leaked: Vec<NamedProcess>,
-    /// Processes that could not be killed; empty when there is a proof.
+    /// Processes that could not be killed; empty when there is a proof, and without one when what is left cannot be named.
     pub survivors: Vec<NamedProcess>,
     /// How many rounds of stopping, walking and killing it took.
     pub rounds: u32,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use cs_supervise::{ExecutionDir, HoldError, ShimProgram, Verdict, hold, survey};
+use cs_supervise::{Containment, ExecutionDir, HoldError, ShimProgram, Verdict, hold, survey};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::support::{block_on, spec_of};
@@ -26,7 +26,10 @@ pub(crate) fn run(words: &[String]) {
     }
     block_on(async {
         let dir = ExecutionDir::create(dir).unwrap();
-        let spec = spec_of(agent);
+        let mut spec = spec_of(agent);
+        if station == "closed-in-group" {
+            spec.containment = Containment::Best;
+        }
         let program = ShimProgram::current().unwrap();
         if station == "upgraded" {
             fs::remove_file(std::env::current_exe().unwrap()).unwrap();

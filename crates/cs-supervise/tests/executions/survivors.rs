@@ -10,7 +10,9 @@ use cs_supervise::{AgentExit, DismissError, ExecutionDir, Proof, StopRequest, Ve
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use crate::support::{LIMIT, Scratch, is_alive, read_when_there, say_not_tested, trial, words};
+use crate::support::{
+    LIMIT, Scratch, in_group, is_alive, read_when_there, say_not_tested, trial, until, words,
+};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -19,6 +21,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             dismissed,
         ),
         trial("a_process_that_survived_is_ended_by_who_may", ended_by_root),
+        in_group(
+            "a_process_of_another_user_in_the_control_group_is_ended_with_it",
+            ended_by_group,
+        ),
         trial(
             "what_runs_cannot_be_dismissed_and_what_is_proven_stays_so",
             not_dismissed,
@@ -37,7 +43,7 @@ struct Left {
 }
 
 impl Left {
-    async fn behind() -> Option<Self> {
+    fn prepare() -> Option<(Self, String)> {
         let setpriv = Path::new("/usr/bin/setpriv");
         if !geteuid().is_root() || !setpriv.exists() {
             say_not_tested("it takes root and setpriv to leave a process behind that cannot be killed");
@@ -51,7 +57,7 @@ impl Left {
         let as_root = root.path().join("as-root");
         fs::copy(setpriv, &as_root).unwrap();
         fs::set_permissions(&as_root, fs::Permissions::from_mode(0o4755)).unwrap();
-        let mut left = Self {
+        let left = Self {
             root,
             program,
             pid: 0,
@@ -60,15 +66,27 @@ impl Left {
             say_not_tested("no program may run as its owner in the directory for temporary files");
             return None;
         }
-        let file = left.root.path().join("pid");
-        let spawn = format!("as-root={}:{}", as_root.display(), file.display());
+        let spawn = format!("as-root={}:{}", as_root.display(), left.pid_file().display());
+        Some((left, spawn))
+    }
+
+    async fn behind() -> Option<Self> {
+        let (mut left, spawn) = Self::prepare()?;
         let said = left
             .daemon("closed", &[vec![spawn], words(&["exit=0"])].concat())
             .await;
         assert_eq!(said, "Exited(0) None");
-        left.pid = read_when_there(&file).await.trim().parse().unwrap();
+        left.read_pid().await;
         assert!(is_alive(left.pid));
         Some(left)
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.root.path().join("pid")
+    }
+
+    async fn read_pid(&mut self) {
+        self.pid = read_when_there(&self.pid_file()).await.trim().parse().unwrap();
     }
 
     fn becomes_root(&self, as_root: &Path) -> bool {
@@ -141,6 +159,47 @@ async fn ended_by_root(_scratch: Scratch) {
         (AgentExit::Exited(0), Some(Proof::SweepClean))
     );
     assert!(!is_alive(left.pid));
+}
+
+/// A control group that `nobody` may make others in.
+struct Delegated(PathBuf);
+
+impl Delegated {
+    fn below(parent: &Path) -> Self {
+        let group = Self(parent.join(format!("cs-panel-test-{}", std::process::id())));
+        fs::create_dir(&group.0).unwrap();
+        for file in ["", "cgroup.procs"] {
+            chown(group.0.join(file), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        group
+    }
+}
+
+async fn ended_by_group(scratch: Scratch) {
+    let Some((mut left, spawn)) = Left::prepare() else {
+        return;
+    };
+    let probe = scratch.start(&words(&["sleep"])).await;
+    let delegated = Delegated::below(scratch.group().unwrap().parent().unwrap());
+    probe.stop(StopRequest::FORCE).await.unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a daemon of another user, in a group")]
+    let mut command = Command::new("/bin/sh");
+    let enter = "echo $$ > \"$0/cgroup.procs\" && \
+                 exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"";
+    command.args(["-c", enter]).arg(&delegated.0).arg(&left.program);
+    command.args(["daemon", "closed-in-group"]).arg(left.dir().path());
+    command.args([spawn.as_str(), "exit=0"]).current_dir("/");
+    let mut daemon = command.stdin(Stdio::null()).spawn().unwrap();
+    assert!(daemon.wait().unwrap().success());
+    let said = fs::read_to_string(left.dir().path().with_extension("station")).unwrap();
+    left.read_pid().await;
+    // The shim could not signal it; the kernel has ended it with its group.
+    assert_eq!(said, "Exited(0) Some(CgroupEmpty)");
+    assert!(!is_alive(left.pid));
+    until("the shim has left the group", || {
+        fs::remove_dir(&delegated.0).is_ok()
+    })
+    .await;
 }
 
 async fn not_dismissed(scratch: Scratch) {
