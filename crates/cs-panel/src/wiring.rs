@@ -19,7 +19,7 @@ use crate::out::Out;
 use crate::record::Place;
 
 /// What agents get of the environment, beside everything that begins with `LC_`.
-const AGENT_ENV: [&str; 28] = [
+const AGENT_ENV: [&str; 29] = [
     "PATH",
     "HOME",
     "USER",
@@ -48,6 +48,7 @@ const AGENT_ENV: [&str; 28] = [
     "no_proxy",
     "all_proxy",
     "CARGO_HOME",
+    "RUSTUP_HOME",
 ];
 
 impl Reporter for Out {

@@ -3,10 +3,10 @@
 //! A simulation is one thread in which time passes as soon as nothing else happens, and one seed for every choice. Some machines
 //! with a daemon each, agents that outlive their daemons, people, and a record that several of them share; requests get lost, come
 //! twice or much later, answers get lost, the record goes away, daemons die at any call, machines start anew or lose their ledger,
-//! or come back after nine days. After each change every [invariant](invariant::Invariant) looks at all of it. Then the faults
+//! or come back after nine days. After each change every invariant looks at all of it. Then the faults
 //! stop, and everything must come to rest.
 //!
-//! What joins in later adds an actor ([`actor::Actor`]) or an invariant, each in a file of its own, to one list.
+//! What joins in later adds an actor (`actor::Actor`) or an invariant, each in a file of its own, to one list.
 //!
 //! It knows every crate and is known by none. Not simulated: the shim and the spool (an execution is a function of time here), git
 //! (a base is a list of moves), SQL, and threads.
