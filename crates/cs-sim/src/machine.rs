@@ -193,7 +193,7 @@ impl Machine {
         }
     }
 
-    /// The codebases of the agents that run here now, as far as their attempts are known.
+    /// The cards of the agents that run here now, as far as their attempts are known.
     pub(crate) fn cards_at_work(&self) -> BTreeSet<cs_model::CardId> {
         let processes = self.processes();
         let live = processes.values().filter(|execution| execution.is_live());

@@ -31,31 +31,20 @@ impl Invariant for OnceTaken {
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        match moment.event {
-            Event::Claimed { operation, receipt } if !receipt.is_empty() => {
-                let now = taken(receipt);
-                if self.cancelled.contains(operation) {
-                    return Err(format!("{operation} was cancelled and took {now:?}"));
-                }
-                let before = self.taken.entry(*operation).or_insert_with(|| now.clone());
-                if *before != now {
-                    return Err(format!("{operation} took {before:?}, then {now:?}"));
-                }
+        if let Event::Cancelled { operation } = moment.event {
+            self.cancelled.insert(*operation);
+        }
+        if let Event::Claimed { operation, receipt } = moment.event
+            && !receipt.is_empty()
+        {
+            let now = taken(receipt);
+            if self.cancelled.contains(operation) {
+                return Err(format!("{operation} was cancelled and took {now:?}"));
             }
-            Event::Cancelled { operation } => {
-                self.cancelled.insert(*operation);
+            let before = self.taken.entry(*operation).or_insert_with(|| now.clone());
+            if *before != now {
+                return Err(format!("{operation} took {before:?}, then {now:?}"));
             }
-            Event::Claimed { .. }
-            | Event::Step
-            | Event::ReadAgain { .. }
-            | Event::Go { .. }
-            | Event::Settled { .. }
-            | Event::Planned { .. }
-            | Event::Stopped { .. }
-            | Event::LedgerLost { .. }
-            | Event::TreeTouched { .. }
-            | Event::Crashed
-            | Event::AtRest => {}
         }
         Ok(())
     }
@@ -76,19 +65,7 @@ impl Invariant for NoneLost {
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        let is_due = match moment.event {
-            Event::Crashed | Event::AtRest => true,
-            Event::Step
-            | Event::Claimed { .. }
-            | Event::Cancelled { .. }
-            | Event::ReadAgain { .. }
-            | Event::Go { .. }
-            | Event::Settled { .. }
-            | Event::Planned { .. }
-            | Event::Stopped { .. }
-            | Event::LedgerLost { .. }
-            | Event::TreeTouched { .. } => self.since >= READ_EVERY,
-        };
+        let is_due = self.since >= READ_EVERY || matches!(moment.event, Event::Crashed | Event::AtRest);
         self.since = if is_due { 0 } else { self.since + 1 };
         if !is_due {
             return Ok(());

@@ -18,42 +18,28 @@ impl Invariant for WhatWaitsWaits {
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        match moment.event {
-            Event::Planned {
-                card,
-                after: Some(after),
-            } => {
-                self.after.insert(*card, *after);
+        if let Event::Planned { card, after } = moment.event {
+            match after {
+                Some(after) => self.after.insert(*card, *after),
+                // Somebody wants it tried now.
+                None => self.after.remove(card),
+            };
+        }
+        let Event::Claimed { receipt, .. } = moment.event else {
+            return Ok(());
+        };
+        for row in &receipt.runs {
+            let Some(after) = self.after.remove(&row.card) else {
+                continue;
+            };
+            let earlier = moment.rows.cards.iter().find(|card| card.id == after);
+            if !earlier.is_some_and(|card| card.done) {
+                return Err(format!(
+                    "card {} was taken before card {}",
+                    row.card.short(),
+                    after.short()
+                ));
             }
-            // Somebody wants it tried now.
-            Event::Planned { card, after: None } => {
-                self.after.remove(card);
-            }
-            Event::Claimed { receipt, .. } => {
-                for row in &receipt.runs {
-                    let Some(after) = self.after.remove(&row.card) else {
-                        continue;
-                    };
-                    let earlier = moment.rows.cards.iter().find(|card| card.id == after);
-                    if !earlier.is_some_and(|card| card.done) {
-                        return Err(format!(
-                            "card {} was taken before card {}",
-                            row.card.short(),
-                            after.short()
-                        ));
-                    }
-                }
-            }
-            Event::Step
-            | Event::Cancelled { .. }
-            | Event::ReadAgain { .. }
-            | Event::Go { .. }
-            | Event::Settled { .. }
-            | Event::Stopped { .. }
-            | Event::LedgerLost { .. }
-            | Event::TreeTouched { .. }
-            | Event::Crashed
-            | Event::AtRest => {}
         }
         Ok(())
     }

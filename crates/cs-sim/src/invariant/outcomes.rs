@@ -19,25 +19,16 @@ impl Invariant for NoOutcomeLost {
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        match moment.event {
-            Event::Stopped { card } => {
-                self.stopped.insert(*card);
-            }
-            Event::LedgerLost { machine } => {
-                self.without_ledger.insert(*machine);
-            }
-            Event::AtRest => return self.at_rest(moment),
-            Event::Step
-            | Event::Claimed { .. }
-            | Event::Cancelled { .. }
-            | Event::ReadAgain { .. }
-            | Event::Go { .. }
-            | Event::Settled { .. }
-            | Event::Planned { .. }
-            | Event::TreeTouched { .. }
-            | Event::Crashed => {}
+        if let Event::Stopped { card } = moment.event {
+            self.stopped.insert(*card);
         }
-        Ok(())
+        if let Event::LedgerLost { machine } = moment.event {
+            self.without_ledger.insert(*machine);
+        }
+        let Event::AtRest = moment.event else {
+            return Ok(());
+        };
+        self.at_rest(moment)
     }
 }
 

@@ -15,20 +15,10 @@ impl Invariant for EverythingIsOver {
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        match moment.event {
-            Event::AtRest => at_rest(moment),
-            Event::Step
-            | Event::Claimed { .. }
-            | Event::Cancelled { .. }
-            | Event::ReadAgain { .. }
-            | Event::Go { .. }
-            | Event::Settled { .. }
-            | Event::Planned { .. }
-            | Event::Stopped { .. }
-            | Event::LedgerLost { .. }
-            | Event::TreeTouched { .. }
-            | Event::Crashed => Ok(()),
-        }
+        let Event::AtRest = moment.event else {
+            return Ok(());
+        };
+        at_rest(moment)
     }
 }
 

@@ -19,33 +19,22 @@ impl Invariant for NothingUnseen {
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        match moment.event {
-            Event::ReadAgain { attempt } => {
-                self.read_again.insert((attempt.run, attempt.epoch));
-            }
-            Event::Go { machine, attempt, .. } => {
-                if !self.read_again.contains(&(attempt.run, attempt.epoch)) {
-                    return Err(format!("the row of {attempt} was not read again"));
-                }
-                let Some(machine) = moment.machines.get(*machine) else {
-                    return Ok(());
-                };
-                let said = ledger::read(machine)?;
-                let is_known = said.runs.contains(&(attempt.run, attempt.epoch));
-                if !is_known || said.starting.contains(&(attempt.run, attempt.epoch)) {
-                    return Err(format!("{attempt} is not registered in the ledger"));
-                }
-            }
-            Event::Step
-            | Event::Claimed { .. }
-            | Event::Cancelled { .. }
-            | Event::Settled { .. }
-            | Event::Planned { .. }
-            | Event::Stopped { .. }
-            | Event::LedgerLost { .. }
-            | Event::TreeTouched { .. }
-            | Event::Crashed
-            | Event::AtRest => {}
+        if let Event::ReadAgain { attempt } = moment.event {
+            self.read_again.insert((attempt.run, attempt.epoch));
+        }
+        let Event::Go { machine, attempt, .. } = moment.event else {
+            return Ok(());
+        };
+        if !self.read_again.contains(&(attempt.run, attempt.epoch)) {
+            return Err(format!("the row of {attempt} was not read again"));
+        }
+        let Some(machine) = moment.machines.get(*machine) else {
+            return Ok(());
+        };
+        let said = ledger::read(machine)?;
+        let is_known = said.runs.contains(&(attempt.run, attempt.epoch));
+        if !is_known || said.starting.contains(&(attempt.run, attempt.epoch)) {
+            return Err(format!("{attempt} is not registered in the ledger"));
         }
         Ok(())
     }
