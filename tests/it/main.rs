@@ -6,4 +6,5 @@ mod desk;
 mod plans;
 mod record;
 mod stops;
+mod storm;
 mod whole_way;

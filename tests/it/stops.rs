@@ -115,6 +115,29 @@ fn ps_lists_what_runs_without_a_daemon_and_what_ended_with_its_proof() {
     desk.fails(1, &["execution", "dismiss", "no-such-execution"]);
 }
 
+/// What was made for an attempt that could not start has a verdict, as everything has.
+#[test]
+fn an_execution_that_could_not_be_made_ready_is_closed() {
+    let desk = Desk::new();
+    desk.script(&json!([{"when": "any", "steps": [{"final": "Done."}]}]));
+    let card = desk.send("Work in a repository that goes away");
+    std::fs::rename(desk.path("repo"), desk.path("moved")).expect("moved");
+    let outside = |args: &[&str]| {
+        desk.panel(args)
+            .current_dir(desk.path("outside"))
+            .output()
+            .expect("it runs")
+    };
+    assert!(outside(&["run", "--once"]).status.success());
+    let listed = outside(&["ps", "--all", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    let executions = listed.as_array().expect("executions");
+    assert!(!executions.is_empty(), "card {card} was not begun");
+    for execution in executions {
+        assert_eq!(execution["state"], "closed", "{execution}");
+    }
+}
+
 #[test]
 fn a_stopped_card_waits_for_a_message_and_then_gets_all_of_it() {
     let desk = Desk::new();

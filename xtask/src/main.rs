@@ -56,8 +56,7 @@ enum Task {
     /// Simulates daemons, agents, people and faults from many seeds, each twice, and says what did not hold.
     Sim(sim::Seeds),
     /// Runs a heavy test in its full length.
-    #[command(subcommand)]
-    Torture(torture::Victim),
+    Torture(torture::Torture),
     /// Builds the documentation, warnings denied.
     Docs,
 }
@@ -72,7 +71,7 @@ fn main() -> ExitCode {
         Task::Check { full: false } => check::run(check::Size::Small),
         Task::Bench { area } => bench::run(area.as_ref()),
         Task::Sim(seeds) => sim::run(&seeds),
-        Task::Torture(victim) => torture::run(&victim),
+        Task::Torture(torture) => torture::run(&torture),
         Task::Tidy => tidy::check_workspace(),
         Task::Docs => docs(),
     };

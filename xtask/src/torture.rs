@@ -3,12 +3,27 @@
 use std::thread;
 
 use anyhow::{Result, anyhow};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::suites::{POSTGRES_URL, isolated};
 use crate::{db, tool::Tool, tool::say};
 
-/// What is tortured.
+/// Kills the daemon, shims and agents of one machine at random while people keep twenty cards at work; with a subcommand
+/// something else is tortured.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Torture {
+    /// How long people write and processes die.
+    #[arg(long, default_value_t = 5)]
+    minutes: u64,
+    /// Chooses what is killed when, as far as the machine plays along.
+    #[arg(long)]
+    seed: Option<u64>,
+    #[command(subcommand)]
+    victim: Option<Victim>,
+}
+
+/// What else is tortured.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Victim {
     /// Plays random commands on each store and in memory, and compares every result and the rows that are left.
@@ -28,10 +43,33 @@ pub(crate) enum Victim {
     },
 }
 
-pub(crate) fn run(victim: &Victim) -> Result<()> {
-    match victim {
-        Victim::Record { sequences } => record(*sequences),
-        Victim::Daemons { minutes, seed } => daemons(*minutes, *seed),
+pub(crate) fn run(torture: &Torture) -> Result<()> {
+    match &torture.victim {
+        None => storm(torture.minutes, torture.seed),
+        Some(Victim::Record { sequences }) => record(*sequences),
+        Some(Victim::Daemons { minutes, seed }) => daemons(*minutes, *seed),
+    }
+}
+
+fn storm(minutes: u64, seed: Option<u64>) -> Result<()> {
+    let args = [
+        "test",
+        "--quiet",
+        "--locked",
+        "--package",
+        "cs-panel",
+        "--test",
+        "it",
+        "storm::daemon_shims_and_agents_killed_at_random_leave_nothing_and_lose_nothing",
+        "--",
+        "--exact",
+        "--nocapture",
+    ];
+    let seconds = (minutes * 60).to_string();
+    let test = isolated(Tool::cargo(&args)).with("CS_PANEL_STORM_SECONDS", &seconds);
+    match seed {
+        Some(seed) => test.with("CS_PANEL_STORM_SEED", &seed.to_string()).run(),
+        None => test.run(),
     }
 }
 

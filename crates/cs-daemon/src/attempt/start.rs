@@ -304,7 +304,10 @@ async fn ended_at_once(
     Ok(Some(start.live(started, LiveState::Closed(closed))))
 }
 
+/// Ends an attempt that could not be made ready. What was made for it gets its verdict first, so that no shim that was half born can
+/// still wait for a prompt.
 async fn fail(cx: &Context, prepared: Prepared, unready: Unready) -> Result<Option<Live>, Trouble> {
+    cx.deps.executions.survey(prepared.dir()).await?;
     let note = FailureNote {
         class: unready.class,
         reason: unready.reason,
