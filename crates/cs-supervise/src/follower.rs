@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::change::ChangeWatch;
 use crate::framer::{Framer, Record};
+use crate::window::{Puncher, SpoolWindow};
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -48,6 +49,7 @@ pub struct Follower {
     chunk: Vec<u8>,
     /// How much of the chunk was framed.
     framed: usize,
+    puncher: Option<Puncher>,
 }
 
 impl Follower {
@@ -71,7 +73,18 @@ impl Follower {
             position: offset,
             chunk: Vec::new(),
             framed: 0,
+            puncher: None,
         })
+    }
+
+    /// Gives back, while a line is being read that is longer than its cap, the disk of what lies beyond, but for this window: nobody will
+    /// ever use it. A later follower reads the same record. Where the file system makes no holes nothing happens.
+    #[must_use]
+    pub fn giving_back(mut self, window: SpoolWindow) -> Self {
+        self.puncher = Puncher::open(&self.path, window)
+            .inspect_err(|error| tracing::debug!(%error, "the disk of long lines is not given back"))
+            .ok();
+        self
     }
 
     /// The offset from which a later follower must read to miss nothing of what was not yet returned.
@@ -119,6 +132,7 @@ impl Follower {
                 return Ok(Step::Came(Followed::Record(record)));
             }
         }
+        self.give_back();
         let length = self.file.metadata().map_err(|source| self.failed(source))?.len();
         if length < self.position {
             let offset = self.position;
@@ -135,6 +149,16 @@ impl Follower {
         let count = read.map_err(|source| self.failed(source))?;
         self.position += count as u64;
         Ok(if count == 0 { Step::AtEnd } else { Step::Read })
+    }
+
+    /// All that was read was framed. One who cannot punch is not asked again.
+    fn give_back(&mut self) {
+        if let Some(puncher) = &mut self.puncher
+            && let Err(error) = puncher.unused(self.framer.kept_to(), self.position)
+        {
+            tracing::debug!(%error, "the disk of long lines is not given back");
+            self.puncher = None;
+        }
     }
 
     fn failed(&self, source: io::Error) -> FollowError {

@@ -60,6 +60,11 @@ impl Framer {
         self.line_offset
     }
 
+    /// The offset up to which bytes of that line are kept; what follows of it is only counted.
+    pub(crate) fn kept_to(&self) -> u64 {
+        self.line_offset + self.kept.len() as u64
+    }
+
     fn keep(&mut self, bytes: &[u8]) {
         let room = self.cap_bytes - self.kept.len();
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);

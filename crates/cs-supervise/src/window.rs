@@ -36,6 +36,8 @@ pub struct Puncher {
     spool: File,
     window: SpoolWindow,
     punched_to: u64,
+    /// Where the holes in the line that has not ended yet come to.
+    line_punched_to: u64,
 }
 
 impl Puncher {
@@ -48,6 +50,7 @@ impl Puncher {
             spool: OpenOptions::new().write(true).open(spool)?,
             window,
             punched_to: 0,
+            line_punched_to: 0,
         })
     }
 
@@ -64,11 +67,41 @@ impl Puncher {
         let Some((begin, end)) = hole(self.window, self.punched_to, kept, length) else {
             return Ok(0);
         };
-        let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        fallocate(self.spool.as_fd(), how, begin, end - begin)?;
+        punch(&self.spool, begin, end)?;
         self.punched_to = end;
         Ok(end - begin)
     }
+
+    /// Punches out what may go of a line that has not ended yet, given that of it nothing between `kept_to`, where its capped part ends,
+    /// and `read_to` will ever be used. Who reads it anew gets the same record. Returns how many bytes went.
+    ///
+    /// # Errors
+    /// As [`kept`](Self::kept).
+    pub(crate) fn unused(&mut self, kept_to: u64, read_to: u64) -> io::Result<u64> {
+        if read_to < self.line_punched_to {
+            // The agent has cut its output and begun anew.
+            self.line_punched_to = 0;
+        }
+        // The last byte that was read may be the carriage return of the line's end.
+        let unused_to = read_to.saturating_sub(1);
+        let begin = kept_to.max(self.line_punched_to);
+        // So it is with every line that is no longer than its cap.
+        if begin >= unused_to {
+            return Ok(0);
+        }
+        let length = self.spool.metadata()?.len();
+        let Some((begin, end)) = hole(self.window, begin, unused_to, length) else {
+            return Ok(0);
+        };
+        punch(&self.spool, begin, end)?;
+        self.line_punched_to = end;
+        Ok(end - begin)
+    }
+}
+
+fn punch(spool: &File, begin: u64, end: u64) -> io::Result<()> {
+    let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    Ok(fallocate(spool.as_fd(), how, begin, end - begin)?)
 }
 
 /// The next hole, if one is worth making.

@@ -3,10 +3,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cs_supervise::{Followed, Follower, Record, SpoolOffsets, Transcript, TranscriptError, TranscriptReader};
+use cs_supervise::{
+    Followed, Follower, Record, SpoolOffsets, SpoolWindow, Transcript, TranscriptError, TranscriptReader,
+};
 
 struct Scratch {
     dir: tempfile::TempDir,
@@ -99,6 +102,42 @@ async fn a_huge_line_costs_its_cap_and_the_next_one_is_intact() {
     let huge = record(soon(follower.next()).await.unwrap());
     assert_eq!((huge.bytes.len(), huge.dropped_bytes), (1000, LINE_BYTES - 1000));
     assert_eq!(record(soon(follower.next()).await.unwrap()).bytes, br#"{"ok":1}"#);
+}
+
+#[tokio::test]
+async fn the_disk_of_a_line_beyond_its_cap_is_given_back_and_a_later_follower_reads_the_same() {
+    const WINDOW: SpoolWindow = SpoolWindow {
+        head_bytes: 100_000,
+        tail_bytes: 1_000_000,
+    };
+    let scratch = Scratch::new();
+    append(&scratch.file(), b"first\n");
+    let mut follower = Follower::open(&scratch.file(), 0, 200_000)
+        .unwrap()
+        .giving_back(WINDOW);
+    assert_eq!(record(soon(follower.next()).await.unwrap()).bytes, b"first");
+    let blocks_bytes = || fs::metadata(scratch.file()).unwrap().blocks() * 512;
+    soon(async {
+        for _ in 0..80 {
+            append(&scratch.file(), &[b'x'; 250_000]);
+            loop {
+                // The line has no end yet: there is nothing to return.
+                let read = tokio::time::timeout(Duration::from_millis(5), follower.next()).await;
+                assert!(read.is_err());
+                if blocks_bytes() < 2_000_000 {
+                    break;
+                }
+            }
+        }
+    })
+    .await;
+    append(&scratch.file(), b"\r\n{\"ok\":1}\n");
+    let huge = record(soon(follower.next()).await.unwrap());
+    assert_eq!(huge.bytes, vec![b'x'; 200_000]);
+    assert_eq!(huge.dropped_bytes, 20_000_000 - 200_000);
+    assert_eq!(record(soon(follower.next()).await.unwrap()).bytes, br#"{"ok":1}"#);
+    let mut later = Follower::open(&scratch.file(), 6, 200_000).unwrap();
+    assert_eq!(record(soon(later.next()).await.unwrap()), huge);
 }
 
 #[tokio::test]

@@ -128,7 +128,8 @@ impl<'a> Output<'a> {
         // A transcript is as long as its agent was talkative.
         let opened = tokio::task::spawn_blocking(move || read_transcript(&path)).await;
         let (transcript, reached, seen) = opened.map_err(|error| LostSight::Thread(error.into()))??;
-        let follower = Follower::open(&dir.stdout_spool(), reached.stdout, LINE_MAX_BYTES)?;
+        let follower = Follower::open(&dir.stdout_spool(), reached.stdout, LINE_MAX_BYTES)?
+            .giving_back(SpoolWindow::default());
         Ok(Self {
             dir,
             harness,
