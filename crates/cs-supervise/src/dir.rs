@@ -5,6 +5,7 @@
 //! | `spec.json` | starter | before the shim is started |
 //! | `lock` | shim | locked for its whole life; closed on exec, so that no descendant holds it |
 //! | `ident.json` | shim | once it holds the lock |
+//! | `keeper.json` | who supervises it without a shim | in place of `ident.json`, and instead of a shim for all below |
 //! | `sock` | shim | its Unix socket |
 //! | `stdout.spool`, `stderr.spool` | agent | appended; never renamed or cut |
 //! | `stdin` | shim | at GO; its presence says that GO was received |
@@ -27,6 +28,7 @@ use serde::de::DeserializeOwned;
 
 pub(crate) const SPEC: &str = "spec.json";
 pub(crate) const IDENT: &str = "ident.json";
+pub(crate) const KEEPER: &str = "keeper.json";
 pub(crate) const AGENT: &str = "agent.json";
 pub(crate) const DESCENDANTS: &str = "descendants.json";
 pub(crate) const CGROUP: &str = "cgroup.json";

@@ -11,7 +11,7 @@ use crate::cgroup::Tier;
 use crate::closed::Closed;
 use crate::dir::{self, ExecutionDir};
 use crate::identity::{BootId, ProcessIdentity};
-use crate::wire::{Agent, CgroupRecord, ClosedRecord, Ident};
+use crate::wire::{Agent, CgroupRecord, ClosedRecord, Ident, Keeper};
 use crate::{proc, tree};
 
 /// What one look at an execution's directory shows. By the time that it is read it may be different.
@@ -19,7 +19,7 @@ use crate::{proc, tree};
 pub struct Glance {
     /// Where it is in its life.
     pub life: Life,
-    /// The process that holds it, if one ever did.
+    /// The process that holds it, if one ever did: its shim, or the one that supervises it without a shim.
     pub shim: Option<ProcessIdentity>,
     /// Its agent, if it was started.
     pub agent: Option<ProcessIdentity>,
@@ -62,15 +62,25 @@ pub struct Load {
 /// # Errors
 /// The directory cannot be read.
 pub fn glance(dir: &ExecutionDir) -> io::Result<Glance> {
+    let keeper = dir.read::<Keeper>(dir::KEEPER)?.map(|keeper| keeper.process);
     let shim = dir.read::<Ident>(dir::IDENT)?.map(|ident| ident.shim);
     let agent = dir.read::<Agent>(dir::AGENT)?.map(|agent| agent.agent);
+    // What else a process does that supervises without a shim is none of our business.
+    let root = if keeper.is_some() {
+        agent.clone()
+    } else {
+        shim.clone()
+    };
+    let shim = shim.or(keeper.clone());
     let closed = dir.read::<ClosedRecord>(dir::CLOSED)?.map(Closed::from);
     let life = match (closed, &shim) {
         (Some(closed), _) if closed.is_over() => Life::Over(closed),
         (Some(closed), _) => Life::Incomplete(closed),
         (None, None) => Life::Unheld,
         // A shim writes its identity after it has the lock: nobody is kept from taking it by this look.
-        (None, Some(shim)) if dir.try_lock()?.is_none() => Life::Alive(load(shim)),
+        (None, Some(_)) if dir.try_lock()?.is_none() => {
+            Life::Alive(root.as_ref().map(load).unwrap_or_default())
+        }
         // It may have written its end between the two looks.
         (None, Some(_)) => match dir.read::<ClosedRecord>(dir::CLOSED)?.map(Closed::from) {
             Some(closed) if closed.is_over() => Life::Over(closed),
@@ -84,9 +94,10 @@ pub fn glance(dir: &ExecutionDir) -> io::Result<Glance> {
         .filter_map(|spool| fs::metadata(spool).ok())
         .filter(|spool| spool.len() > 0)
         .collect();
-    let tier = match dir.read::<CgroupRecord>(dir::CGROUP)? {
-        Some(_) => Tier::Cgroup,
-        None => Tier::Subreaper,
+    let tier = match (keeper, dir.read::<CgroupRecord>(dir::CGROUP)?) {
+        (Some(_), _) => Tier::InProcess,
+        (None, Some(_)) => Tier::Cgroup,
+        (None, None) => Tier::Subreaper,
     };
     Ok(Glance {
         life,
@@ -99,9 +110,9 @@ pub fn glance(dir: &ExecutionDir) -> io::Result<Glance> {
     })
 }
 
-fn load(shim: &ProcessIdentity) -> Load {
-    let is_this_boot = BootId::current().is_ok_and(|boot| boot == *shim.boot_id());
-    let (true, Some(root)) = (is_this_boot, Pid::from_raw(shim.pid())) else {
+fn load(root: &ProcessIdentity) -> Load {
+    let is_this_boot = BootId::current().is_ok_and(|boot| boot == *root.boot_id());
+    let (true, Some(root)) = (is_this_boot, Pid::from_raw(root.pid())) else {
         return Load::default();
     };
     let mut load = Load {

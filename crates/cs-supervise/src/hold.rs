@@ -122,6 +122,15 @@ pub enum HoldError {
         /// The directory.
         dir: PathBuf,
     },
+    /// What is to hold the execution cannot do what the spec asks for.
+    #[error("{feature} cannot be had for the execution")]
+    Unsupported {
+        /// What was asked for.
+        feature: Feature,
+        /// Why it cannot be had.
+        #[source]
+        source: Lack,
+    },
     /// The directory cannot be written or locked.
     #[error("the execution directory {} cannot be used: {op}", dir.display())]
     Directory {
@@ -151,6 +160,33 @@ pub enum HoldError {
     /// The shim did not answer within 20 s. A program that does not call `run_if_requested` looks like this.
     #[error("the shim did not answer in time")]
     NoAnswer,
+}
+
+/// What not every holder of an execution can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// [`ExecutionSpec::limits`] that do anything.
+    Limits,
+}
+
+impl std::fmt::Display for Feature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Limits => "limits and leases",
+        })
+    }
+}
+
+/// Why something cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Lack {
+    /// The shim's program was built before there was such a thing.
+    #[error("the shim is too old, it speaks version {}.{}", .0.major, .0.minor)]
+    TooOld(Protocol),
+    /// It takes a shim.
+    #[error("it takes a shim")]
+    NoShim,
 }
 
 /// Why a GO did not lead to a running agent.
@@ -241,6 +277,13 @@ pub async fn hold(
     };
     reap(launcher, outcome.is_ok()).await;
     let ident: Ident = outcome?;
+    if let Some(feature) = asked_of(&spec, ident.protocol) {
+        // It reads on that nobody wants it any more, and ends.
+        return Err(HoldError::Unsupported {
+            feature,
+            source: Lack::TooOld(ident.protocol),
+        });
+    }
     Ok(Held {
         link,
         dir: dir.clone(),
@@ -345,13 +388,13 @@ impl Held {
     }
 }
 
-fn unknown(error: SurveyError) -> GoError {
+pub(crate) fn unknown(error: SurveyError) -> GoError {
     GoError::Unknown {
         source: io::Error::other(error),
     }
 }
 
-fn write_spec(dir: &ExecutionDir, spec: &ExecutionSpec) -> Result<Spec, HoldError> {
+pub(crate) fn write_spec(dir: &ExecutionDir, spec: &ExecutionSpec) -> Result<Spec, HoldError> {
     let failed = |op| {
         move |source| HoldError::Directory {
             dir: dir.path().to_path_buf(),
@@ -377,6 +420,12 @@ fn write_spec(dir: &ExecutionDir, spec: &ExecutionSpec) -> Result<Spec, HoldErro
     };
     dir.write_durably(dir::SPEC, &file).map_err(failed("write"))?;
     Ok(file)
+}
+
+/// What a spec asks for that a shim of this version would not do, without saying so.
+fn asked_of(spec: &Spec, protocol: Protocol) -> Option<Feature> {
+    let is_limited = Limits::from(spec.limits).does_anything();
+    (is_limited && protocol < Protocol::WITH_PAUSE).then_some(Feature::Limits)
 }
 
 fn random_name() -> io::Result<String> {

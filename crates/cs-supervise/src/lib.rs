@@ -4,6 +4,7 @@
 //! * [`hold()`], then [`Held::go`]: an *execution*, held by a *shim*, a small process that outlives its starter.
 //! * [`survey()`]: what became of an execution while nobody looked; it adopts what is alive.
 //! * [`dismiss()`]: takes note that a person has looked after what no stop could end.
+//! * [`hold_in_process()`]: an execution without a shim, for programs that want no process of ours beside them.
 //! * [`glance()`]: what an execution looks like from outside, for lists.
 //! * [`Stopper`]: ends an execution with everything below it, grandchildren in sessions of their own included.
 //! * [`Limits`]: what an execution may use before its shim ends it; [`Pauser`] pauses it and lets it go on.
@@ -21,6 +22,7 @@ compile_error!(
     "cs-supervise proves the end of a process tree with Linux means; other systems are not supported yet"
 );
 
+mod agent;
 mod cgroup;
 mod change;
 mod clock;
@@ -34,6 +36,7 @@ mod framer;
 mod glance;
 mod hold;
 mod identity;
+mod in_process;
 mod limits;
 mod link;
 pub mod onlooker;
@@ -60,8 +63,11 @@ pub use dismiss::{DismissError, dismiss};
 pub use follower::{FollowError, Followed, Follower};
 pub use framer::{Framer, Record};
 pub use glance::{Glance, Life, Load, glance};
-pub use hold::{Containment, ExecutionSpec, GoError, Held, HoldError, MAX_PROMPT_BYTES, ShimProgram, hold};
+pub use hold::{
+    Containment, ExecutionSpec, Feature, GoError, Held, HoldError, Lack, MAX_PROMPT_BYTES, ShimProgram, hold,
+};
 pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};
+pub use in_process::{Execution, HeldInProcess, RunningInProcess, hold_in_process};
 pub use limits::{Lease, LeaseEnd, Limit, Limits};
 pub use pause::{PauseError, PausedBy, Pauser};
 pub use running::{Running, StopError, StopRequest, Stopper};

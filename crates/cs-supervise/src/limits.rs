@@ -20,6 +20,13 @@ pub struct Limits {
     pub lease: Lease,
 }
 
+impl Limits {
+    /// Whether anything would be done about it.
+    pub(crate) fn does_anything(self) -> bool {
+        self.spool_bytes.is_some() || self.awake.is_some() || self.lease.at_end != LeaseEnd::Continue
+    }
+}
+
 /// How long an execution may go on without somebody who follows it. Whoever awaits [`Running::closed`](crate::Running::closed)
 /// renews it, and lets go on what was paused at its end; it counts time like [`Limits::awake`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

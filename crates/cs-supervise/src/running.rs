@@ -246,6 +246,9 @@ pub struct Stopper {
 impl Stopper {
     /// Stops the execution and waits until its tree is closed: interrupt, terminate, force, each after the other's grace.
     ///
+    /// The prompt is a file and the agent's whole standard input: there is nothing to write an interrupt to and nothing to close, so the
+    /// signals are the first step. Whoever talks to an agent over a channel of its own asks there before.
+    ///
     /// A second stop, by anybody, forces at once. Stopping what has ended returns its end. A stop that is dropped goes on.
     /// A shim that does not answer, because it was stopped or hangs, is killed, and its tree is swept here.
     ///

@@ -8,9 +8,9 @@ use crate::cgroup::{Cgroup, Emptiness};
 use crate::clock;
 use crate::closed::{AgentExit, Closed, Proof};
 use crate::dir::{self, ExecutionDir};
-use crate::identity::{BootId, named};
+use crate::identity::{BootId, NamedProcess, named};
 use crate::sweep::Sweep;
-use crate::wire::{Agent, CgroupRecord, ClosedRecord, Descendants, ExitRecord, Ident, Spec, Spent};
+use crate::wire::{Agent, CgroupRecord, ClosedRecord, Descendants, ExitRecord, Ident, Keeper, Spec, Spent};
 
 /// A process that is not dead so long after it was killed cannot be killed by us.
 const SWEEP_LIMIT: Duration = Duration::from_secs(10);
@@ -53,6 +53,15 @@ pub(crate) fn dismiss(dir: &ExecutionDir, lock: &File) -> io::Result<Closed> {
 /// The caller holds the execution's lock: two may find the same dead shim. An end that is not proven is written as such,
 /// and the next one who looks tries again.
 pub(crate) fn settle(dir: &ExecutionDir, lock: &File) -> io::Result<Settled> {
+    settle_leaked(dir, lock, Vec::new())
+}
+
+/// Settles an execution whose agent was seen to leave these processes behind. The terms are those of [`settle`].
+pub(crate) fn settle_leaked(
+    dir: &ExecutionDir,
+    lock: &File,
+    leaked: Vec<NamedProcess>,
+) -> io::Result<Settled> {
     let _held: &File = lock;
     let earlier = dir.read::<ClosedRecord>(dir::CLOSED)?.map(Closed::from);
     if let Some(closed) = earlier.clone().filter(Closed::is_over) {
@@ -63,9 +72,14 @@ pub(crate) fn settle(dir: &ExecutionDir, lock: &File) -> io::Result<Settled> {
     }
     let exit = dir.read::<ExitRecord>(dir::EXIT)?;
     let has_exit = exit.is_some();
-    let ident = dir.read::<Ident>(dir::IDENT)?;
+    let held_in = match dir.read::<Ident>(dir::IDENT)? {
+        Some(ident) => Some(ident.boot_id),
+        None => dir
+            .read::<Keeper>(dir::KEEPER)?
+            .map(|keeper| keeper.process.boot_id().clone()),
+    };
     // Before the prompt was stored nothing can have been started.
-    let could_run = ident.is_some() && (has_exit || dir.holds(dir::STDIN)?);
+    let could_run = held_in.is_some() && (has_exit || dir.holds(dir::STDIN)?);
     let otherwise = if could_run {
         AgentExit::Unknown
     } else {
@@ -74,11 +88,14 @@ pub(crate) fn settle(dir: &ExecutionDir, lock: &File) -> io::Result<Settled> {
     // An end that was written without a proof is taken up where it was left.
     let mut closed = match earlier {
         Some(earlier) => earlier,
-        None => unproven(exit, otherwise, dir.read::<Spent>(dir::SPENT)?),
+        None => Closed {
+            leaked,
+            ..unproven(exit, otherwise, dir.read::<Spent>(dir::SPENT)?)
+        },
     };
 
     let boot_id = BootId::current()?;
-    let rebooted = could_run && ident.is_some_and(|ident| ident.boot_id != boot_id);
+    let rebooted = could_run && held_in.is_some_and(|boot| boot != boot_id);
     if rebooted {
         closed.survivors.clear();
         closed.proof = Some(Proof::HostRebooted);

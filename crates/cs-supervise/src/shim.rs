@@ -4,13 +4,12 @@
 //! has one thread and one loop, parses nothing that the agent says, and outlives whoever started it. Orphans of the tree
 //! fall to it, since it is their subreaper, so a process that calls `setsid` or forks twice does not get away.
 
-mod agent;
 mod answer;
 mod close;
 mod connection;
 mod contain;
 mod keep;
-mod ladder;
+pub(crate) mod ladder;
 mod serve;
 mod start;
 mod watchdog;

@@ -15,7 +15,7 @@ use crate::link::{Link, LinkError};
 use crate::pause::Pauser;
 use crate::running::{AgentState, Running, Stopper, await_closed, kill_hung};
 use crate::settle::{Settled, settle};
-use crate::wire::{Ident, Phase, Spec};
+use crate::wire::{Ident, Keeper, Phase, Spec};
 
 /// Between two tries to reach a shim that is being born or is ending.
 const RETRY: Duration = Duration::from_millis(20);
@@ -29,6 +29,9 @@ pub enum Verdict {
     Waiting(Waiting),
     /// A live shim answers: the execution goes on, and its end will be told to us.
     Adopted(Running),
+    /// A live process supervises it without a shim, this one or another: only that process can stop it. When it is gone, the next survey
+    /// sweeps what is left.
+    InProcess(ProcessIdentity),
     /// A live shim does not answer within the budget.
     ShimHung(HungShim),
     /// Something else answers at the shim's place. Nothing was signalled; a person must look.
@@ -37,7 +40,7 @@ pub enum Verdict {
     Finished(Closed),
     /// The agent's end was stored, then the shim died; what it left was swept now.
     ShimDiedClosing(Closed),
-    /// The shim died before the agent's end was known; what it left was swept now.
+    /// The shim, or who supervised it without one, died before the agent's end was known; what it left was swept now.
     ShimLost(Closed),
     /// The machine was started anew since.
     HostRebooted(Closed),
@@ -156,6 +159,13 @@ async fn attach(dir: &ExecutionDir) -> Option<Result<Verdict, SurveyError>> {
     let Ok(Some(spec)) = dir.read::<Spec>(dir::SPEC) else {
         return None;
     };
+    if let Ok(Some(keeper)) = dir.read::<Keeper>(dir::KEEPER) {
+        // Somebody else may have the lock for a moment after its end.
+        return keeper
+            .process
+            .is_alive()
+            .then_some(Ok(Verdict::InProcess(keeper.process)));
+    }
     let greeted = async {
         let mut link = Link::connect(dir).await?;
         let (ident, phase) = link.greet(&spec.nonce).await?;

@@ -119,7 +119,8 @@ impl Sweep {
         }
     }
 
-    fn find(&self) -> io::Result<Vec<Member>> {
+    /// Who is there.
+    pub(crate) fn find(&self) -> io::Result<Vec<Member>> {
         let mut found: Vec<Member> = self.known.iter().filter_map(ProcessIdentity::pin).collect();
         for pid in proc::all()? {
             if pid != getpid() && self.has_cookie(pid) && !found.iter().any(|member| member.pid == pid) {

@@ -99,23 +99,34 @@ fn default_signals() {
     }
 }
 
-/// Makes what a command starts an agent of this shim: in the control group of the entrance, a session of its own, default signals,
-/// and dead when the shim is.
-///
-/// The kernel's parent-death signal is sent when the *thread* that forked ends; a shim has one thread.
-pub(crate) fn start_as_agent(command: &mut Command, shim: Pid, entrance: Option<OwnedFd>) {
+/// What becomes of an agent when the process that started it dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bond {
+    /// It dies with this process, which has one thread: the kernel's parent-death signal is sent when the *thread* that forked ends.
+    DiesWith(Pid),
+    /// It lives on.
+    LivesOn,
+}
+
+/// Makes what a command starts an agent: in the control group of the entrance, in a session of its own, with default signals.
+pub(crate) fn start_as_agent(command: &mut Command, bond: Bond, entrance: Option<OwnedFd>) {
     let prepare = move || {
         if let Some(entrance) = &entrance {
             rustix::io::write(entrance, b"0")?;
         }
         setsid()?;
         default_signals();
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The shim may have died before the line above.
-        if getppid() == Some(shim) {
-            Ok(())
-        } else {
-            Err(io::Error::from_raw_os_error(libc::ESRCH))
+        match bond {
+            Bond::LivesOn => Ok(()),
+            Bond::DiesWith(shim) => {
+                set_parent_process_death_signal(Some(Signal::KILL))?;
+                // The shim may have died before the line above.
+                if getppid() == Some(shim) {
+                    Ok(())
+                } else {
+                    Err(io::Error::from_raw_os_error(libc::ESRCH))
+                }
+            }
         }
     };
     // SAFETY: runs between fork and exec: the closure makes system calls only, allocates nothing and takes no lock.

@@ -107,6 +107,14 @@ pub(crate) struct Ident {
     pub(crate) cookie: String,
 }
 
+/// `keeper.json`. Not a field of `ident.json`: whoever knows only that would take the process for a shim, and end it if it does not answer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Keeper {
+    pub(crate) protocol: Protocol,
+    /// The process that supervises the execution without a shim.
+    pub(crate) process: ProcessIdentity,
+}
+
 /// `agent.json`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Agent {

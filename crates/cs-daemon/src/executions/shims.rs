@@ -75,7 +75,8 @@ impl Executions for ShimExecutions {
         let closed = match survey(&dir, SURVEY_BUDGET).await? {
             Verdict::NeverStarted(_) => return Ok(Found::NeverStarted),
             Verdict::Adopted(running) => return Ok(Found::Running(Box::new(UnderShim::new(dir, running)))),
-            Verdict::ForeignShim => return Ok(Found::Foreign),
+            // A daemon holds nothing without a shim: whoever does is not one.
+            Verdict::ForeignShim | Verdict::InProcess(_) => return Ok(Found::Foreign),
             Verdict::Waiting(waiting) => waiting.stopper().stop(StopRequest::FORCE).await?,
             Verdict::ShimHung(hung) => {
                 tracing::warn!(dir = %dir.path().display(), shim = ?hung.shim(), "the shim does not answer and is killed");

@@ -158,6 +158,7 @@ pub(super) fn look(name: &str, dir: &ExecutionDir) -> io::Result<ExecutionWire> 
         tier: match seen.tier {
             Tier::Cgroup => "cgroup",
             Tier::Subreaper => "subreaper",
+            Tier::InProcess => "in_process",
         },
         proof: closed.and_then(|closed| closed.proof).map(proof_name),
         processes: load.map(|load| load.processes),

@@ -8,12 +8,13 @@ use rustix::event::{Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 
-use super::agent::{Agent, NoAgent};
+use crate::agent::{Agent, NoAgent, Place};
 use crate::cgroup::Cgroup;
 use crate::closed::SpawnFailure;
 use crate::dir::{self, ExecutionDir};
 use crate::hold::Containment;
 use crate::proc;
+use crate::sys::Bond;
 use crate::tree::{self, Killed};
 use crate::wire::{CgroupRecord, Ident, Spec};
 
@@ -33,7 +34,12 @@ pub(super) fn start(
         let _: io::Result<()> = fs::remove_file(dir.file(dir::CGROUP));
     };
     start_once(make_group(dir, spec), give_up, |group| {
-        Agent::start(dir, spec, ident, group)
+        let place = Place {
+            boot_id: &ident.boot_id,
+            group,
+            bond: Bond::DiesWith(getpid()),
+        };
+        Agent::start(dir, spec, place)
     })
 }
 

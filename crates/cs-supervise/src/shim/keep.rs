@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpid};
 
-use super::agent::Agent;
 use super::contain::{self, Frozen};
 use super::ladder::Ladder;
 use super::serve::{Running, Shim, Stage};
 use super::watchdog::{Act, Moment, Watchdog};
 use super::witness::Witness;
+use crate::agent::Agent;
 use crate::cgroup::{Cgroup, Tier};
 use crate::dir::{self, ExecutionDir};
 use crate::limits::Limit;

@@ -9,7 +9,7 @@ const FORCE_LIMIT: Duration = Duration::from_secs(20);
 
 /// What a step does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Act {
+pub(crate) enum Act {
     /// SIGINT to the agent.
     Interrupt,
     /// SIGTERM, then SIGCONT, to the whole tree.
@@ -29,7 +29,7 @@ enum Step {
 
 /// A stop under way. It ends when the agent does.
 #[derive(Debug)]
-pub(super) struct Ladder {
+pub(crate) struct Ladder {
     next: Step,
     due: Instant,
     interrupt_grace: Duration,
@@ -38,7 +38,7 @@ pub(super) struct Ladder {
 
 impl Ladder {
     /// A stop that begins now.
-    pub(super) fn new(now: Instant, interrupt_grace: Duration, terminate_grace: Duration) -> Self {
+    pub(crate) fn new(now: Instant, interrupt_grace: Duration, terminate_grace: Duration) -> Self {
         Self {
             next: Step::Interrupt,
             due: now,
@@ -48,7 +48,7 @@ impl Ladder {
     }
 
     /// Leaves the graces out from now on: somebody has asked again.
-    pub(super) fn force(&mut self, now: Instant) {
+    pub(crate) fn force(&mut self, now: Instant) {
         (self.interrupt_grace, self.terminate_grace) = (Duration::ZERO, Duration::ZERO);
         if !matches!(self.next, Step::Force { .. }) || self.due > now + FORCE_INTERVAL {
             self.next = Step::Force {
@@ -59,17 +59,17 @@ impl Ladder {
     }
 
     /// How long what the agent leaves behind may live on: no longer than the agent itself might have.
-    pub(super) fn leftover_grace(&self) -> Duration {
+    pub(crate) fn leftover_grace(&self) -> Duration {
         self.interrupt_grace.saturating_add(self.terminate_grace)
     }
 
     /// When the next step is due, if the agent has not ended by then.
-    pub(super) fn due(&self) -> Instant {
+    pub(crate) fn due(&self) -> Instant {
         self.due
     }
 
     /// The step that is due, if one is. A step without a grace is left out.
-    pub(super) fn advance(&mut self, now: Instant) -> Option<Act> {
+    pub(crate) fn advance(&mut self, now: Instant) -> Option<Act> {
         if now < self.due {
             return None;
         }

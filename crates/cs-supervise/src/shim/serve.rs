@@ -10,7 +10,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 
-use super::agent::Agent;
 use super::close::{Closing, Tree, Wait};
 use super::connection::Connection;
 use super::contain;
@@ -18,6 +17,7 @@ use super::keep::{interrupt, terminate};
 use super::ladder::{Act, Ladder};
 use super::watchdog::{Moment, Watchdog};
 use super::witness::Witness;
+use crate::agent::Agent;
 use crate::cgroup::Cgroup;
 use crate::clock;
 use crate::closed::{AgentExit, Closed};

@@ -18,6 +18,8 @@ pub(crate) fn run(words: &[String]) {
         match verb {
             "print" => say(format!("{value}\n").as_bytes()),
             "bytes" => say(&vec![b'x'; number()]),
+            "pour" => pour(value, &[&[b'x'; 8191][..], b"\n"].concat(), b""),
+            "line" => pour(value, &[b'x'; 65_536], b"\n{\"ok\":1}\n"),
             "lines" => {
                 for line in 0..number() {
                     say(format!("{line}\n").as_bytes());
@@ -50,6 +52,33 @@ fn say(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).unwrap();
     out.flush().unwrap();
+}
+
+/// Writes so many bytes of a pattern and then an end, `BYTES:FILE`, and tells in the file how many nanoseconds that took, and the
+/// longest write of it.
+fn pour(value: &str, pattern: &[u8], end: &[u8]) {
+    let (bytes, file) = value.split_once(':').unwrap();
+    let mut left = bytes.parse::<usize>().unwrap();
+    let out = rustix::stdio::stdout();
+    let mut longest = Duration::ZERO;
+    let mut write = |mut bytes: &[u8]| {
+        let begun = Instant::now();
+        while !bytes.is_empty() {
+            bytes = &bytes[rustix::io::write(out, bytes).unwrap()..];
+        }
+        longest = longest.max(begun.elapsed());
+    };
+    let begun = Instant::now();
+    while left > 0 {
+        let count = left.min(pattern.len());
+        write(&pattern[..count]);
+        left -= count;
+    }
+    write(end);
+    let told = format!("{} {}", begun.elapsed().as_nanos(), longest.as_nanos());
+    let aside = Path::new(file).with_extension("new");
+    fs::write(&aside, told).unwrap();
+    fs::rename(aside, file).unwrap();
 }
 
 #[expect(

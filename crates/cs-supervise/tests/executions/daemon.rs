@@ -1,13 +1,19 @@
 //! A daemon that is going to be killed: it starts an execution, says how far it has come, and waits for its end.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use cs_supervise::{Containment, ExecutionDir, HoldError, ShimProgram, Verdict, hold, survey};
+use cs_supervise::{
+    AgentExit, Containment, ExecutionDir, Followed, Follower, HoldError, Proof, Puncher, ShimProgram,
+    SpoolWindow, StopRequest, Verdict, hold, survey,
+};
 use rustix::process::{Resource, Rlimit, setrlimit};
+use tokio::task::JoinSet;
 
-use crate::support::{block_on, spec_of};
+use crate::support::{LIMIT, block_on, read_when_there, spec_of};
 
 /// `daemon STATION DIR WORDS...`: goes up to the station `held` or `started` and stays there, or to the end. When it
 /// is to be `upgraded`, its own file is gone before the first shim is started.
@@ -21,8 +27,13 @@ pub(crate) fn run(words: &[String]) {
     if station == "short-of-descriptors" {
         return block_on(short_of_descriptors(Path::new(dir), agent));
     }
-    if station == "tidy" {
-        return block_on(stays_tidy(Path::new(dir), agent));
+    match station.as_str() {
+        "in-process" => return block_on(keeps(Path::new(dir), agent)),
+        "tidy" => return block_on(stays_tidy(Path::new(dir), agent)),
+        "crowd" => return block_on(is_crowded(Path::new(dir), agent[0].parse().unwrap())),
+        "follow-line" => return block_on(reads_line(Path::new(dir), agent, Reading::Capped)),
+        "read-line-whole" => return block_on(reads_line(Path::new(dir), agent, Reading::Whole)),
+        _ => {}
     }
     block_on(async {
         let dir = ExecutionDir::create(dir).unwrap();
@@ -86,6 +97,129 @@ async fn stays_tidy(dir: &Path, agent: &[String]) {
             format!("{counts:?}")
         },
     );
+}
+
+/// Runs so many executions at once and says what they left behind in this process.
+async fn is_crowded(dir: &Path, count: i32) {
+    let run = |number: i32| {
+        let there = dir.with_extension(number.to_string());
+        async move {
+            let dir = ExecutionDir::create(there).unwrap();
+            let gate = dir.path().parent().unwrap().join("gate");
+            let agent = [format!("await={}", gate.display()), format!("exit={number}")];
+            let held = hold(&ShimProgram::current().unwrap(), &dir, &spec_of(&agent))
+                .await
+                .unwrap();
+            (number, held.go(b"").await.unwrap())
+        }
+    };
+    // The first one may open what the runtime keeps.
+    let gate = dir.parent().unwrap().join("gate");
+    fs::write(&gate, "").unwrap();
+    run(-1).await.1.closed().await.unwrap();
+    fs::remove_file(&gate).unwrap();
+    let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = descriptors();
+    let running = (0..count).map(run).collect::<JoinSet<_>>().join_all().await;
+    // So many connections are open now; the look afterwards would see them.
+    assert!(descriptors() >= before + running.len());
+    fs::write(gate, "").unwrap();
+    let ending = running.into_iter().map(|(number, mut running)| async move {
+        let closed = running.closed().await.unwrap();
+        assert_eq!(
+            (closed.exit, closed.proof),
+            (AgentExit::Exited(number), Some(Proof::SubreaperEmpty))
+        );
+    });
+    ending.collect::<JoinSet<_>>().join_all().await;
+    for number in 0..count {
+        let there = ExecutionDir::at(dir.with_extension(number.to_string()));
+        let verdict = survey(&there, LIMIT).await.unwrap();
+        assert!(matches!(verdict, Verdict::Finished(_)), "{number}: {verdict:?}");
+    }
+    let (after, children) = (descriptors(), children());
+    let text = format!("{before} descriptors before, {after} after; children: {children}");
+    let is_tidy = before == after && children.is_empty();
+    say(dir, if is_tidy { "tidy" } else { &text });
+}
+
+/// Supervises an agent without a shim until somebody kills this process.
+async fn keeps(dir: &Path, agent: &[String]) {
+    let dir = ExecutionDir::create(dir).unwrap();
+    let held = cs_supervise::hold_in_process(&dir, &spec_of(agent))
+        .await
+        .unwrap();
+    let _running = held.go(b"").await.unwrap();
+    say(dir.path(), "in-process");
+    stay().await;
+}
+
+/// How an endless line is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// As a daemon does it.
+    Capped,
+    /// As it comes to mind first.
+    Whole,
+}
+
+/// What a daemon keeps of a line here.
+pub(crate) const CAP_BYTES: u64 = 1_000_000;
+const WINDOW: SpoolWindow = SpoolWindow {
+    head_bytes: 1_000_000,
+    tail_bytes: 4_000_000,
+};
+
+/// Reads an endless line and what follows it, and says what that cost.
+async fn reads_line(dir: &Path, agent: &[String], reading: Reading) {
+    let dir = ExecutionDir::create(dir).unwrap();
+    let held = hold(&ShimProgram::current().unwrap(), &dir, &spec_of(agent))
+        .await
+        .unwrap();
+    let shim = held.identity().process.pid();
+    let running = held.go(b"").await.unwrap();
+    let spool = dir.stdout_spool();
+    let (dropped, next) = match reading {
+        Reading::Capped => {
+            let mut puncher = Puncher::open(&spool, WINDOW).unwrap();
+            let follower = Follower::open(&spool, 0, CAP_BYTES as usize).unwrap();
+            let mut follower = follower.giving_back(WINDOW);
+            let Followed::Record(line) = follower.next().await.unwrap() else {
+                panic!("nothing was cut")
+            };
+            puncher.kept(line.end_offset).unwrap();
+            let Followed::Record(next) = follower.next().await.unwrap() else {
+                panic!("nothing was cut")
+            };
+            (line.dropped_bytes, next.bytes)
+        }
+        Reading::Whole => {
+            let [line, ..] = agent else { panic!("what to say?") };
+            read_when_there(Path::new(line.split_once(':').unwrap().1)).await;
+            let mut lines = BufReader::new(fs::File::open(&spool).unwrap()).lines();
+            // The line itself is dropped only after the next one was read.
+            let (_line, next) = (lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap());
+            (0, next.into_bytes())
+        }
+    };
+    let told = serde_json::json!({
+        "dropped": dropped,
+        "next": String::from_utf8(next).unwrap(),
+        "follower": high_water_bytes("self"),
+        "shim": high_water_bytes(&shim.to_string()),
+        "spool": fs::metadata(&spool).unwrap().blocks() * 512,
+    });
+    running.stop(StopRequest::FORCE).await.unwrap();
+    say(dir.path(), &told.to_string());
+}
+
+fn high_water_bytes(process: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
 /// Holds executions with so many descriptors left, from none on, until it can; and says what the failures left behind in this

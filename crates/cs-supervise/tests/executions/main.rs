@@ -8,8 +8,14 @@ mod adverse;
 mod agent;
 mod daemon;
 mod groups;
+mod in_process;
 mod life;
 mod limits;
+mod masses;
+mod other_shims;
+mod peers;
+mod prompts;
+mod raw;
 mod spawn;
 mod stop;
 mod support;
@@ -24,12 +30,20 @@ fn main() {
     match words.first().map(String::as_str) {
         Some("agent") => agent::run(&words[1..]),
         Some("daemon") => daemon::run(&words[1..]),
+        Some("other-shim") => other_shims::run(&words[1..]),
+        Some("impostor") => peers::impostor(&words[1..]),
+        Some("knock") => peers::knock(&words[1..]),
         _ => {
             let trials: Vec<Trial> = [
                 adverse::trials(),
                 groups::trials(),
+                in_process::trials(),
                 life::trials(),
                 limits::trials(),
+                masses::trials(),
+                other_shims::trials(),
+                peers::trials(),
+                prompts::trials(),
                 spawn::trials(),
                 stop::trials(),
                 survive::trials(),

@@ -79,7 +79,7 @@ async fn whole_tree(scratch: Scratch) {
     assert!(!running.agent().is_alive());
 }
 
-/// Shows that the test above can fail.
+/// Shows that the test above can fail. Scenario 30: the agent is dead and its tools are alive until the stop that then ends them.
 async fn group_kill_misses(scratch: Scratch) {
     let mut spec = spec_of(&[scratch.hostile(), words(&["sleep"])].concat());
     spec.leak_grace = Duration::from_secs(60);

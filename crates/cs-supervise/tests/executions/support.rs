@@ -107,7 +107,11 @@ impl Scratch {
 
     /// Words for an agent that starts one descendant of each kind, and for each the file that names it.
     pub(crate) fn hostile(&self) -> Vec<String> {
-        KINDS
+        self.of_kinds(&KINDS)
+    }
+
+    pub(crate) fn of_kinds(&self, kinds: &[&str]) -> Vec<String> {
+        kinds
             .iter()
             .map(|kind| format!("spawn={kind}:{}", self.text(kind)))
             .collect()
@@ -115,8 +119,12 @@ impl Scratch {
 
     /// The descendants, once all are there.
     pub(crate) async fn descendants(&self) -> Vec<Process> {
+        self.descendants_of(&KINDS).await
+    }
+
+    pub(crate) async fn descendants_of(&self, kinds: &[&'static str]) -> Vec<Process> {
         let mut found = Vec::new();
-        for kind in KINDS {
+        for kind in kinds {
             found.push(Process::from_file(kind, &self.path(kind)).await);
         }
         found
@@ -137,7 +145,7 @@ impl Scratch {
         let mut spec = spec.clone();
         spec.containment = match self.tier {
             Tier::Cgroup => Containment::Best,
-            Tier::Subreaper => Containment::Subreaper,
+            Tier::Subreaper | Tier::InProcess => Containment::Subreaper,
         };
         hold(&ShimProgram::current().unwrap(), &self.dir, &spec).await
     }
@@ -153,6 +161,17 @@ impl Scratch {
             root,
             dir,
             tier: self.tier,
+        }
+    }
+
+    /// One in a directory of another.
+    pub(crate) fn on(path: &Path) -> Self {
+        let root = tempfile::tempdir_in(path).unwrap();
+        let dir = ExecutionDir::at(root.path().join("execution"));
+        Self {
+            root,
+            dir,
+            tier: Tier::Subreaper,
         }
     }
 
@@ -183,6 +202,7 @@ impl Scratch {
         match self.tier {
             Tier::Cgroup => Proof::CgroupEmpty,
             Tier::Subreaper => Proof::SubreaperEmpty,
+            Tier::InProcess => Proof::SweepClean,
         }
     }
 
@@ -190,7 +210,7 @@ impl Scratch {
     pub(crate) fn proof_without_shim(&self) -> Proof {
         match self.tier {
             Tier::Cgroup => Proof::CgroupEmpty,
-            Tier::Subreaper => Proof::SweepClean,
+            Tier::Subreaper | Tier::InProcess => Proof::SweepClean,
         }
     }
 

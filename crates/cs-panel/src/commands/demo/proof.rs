@@ -82,6 +82,10 @@ fn is_proven(verdict: &Verdict) -> bool {
         | Verdict::ShimDiedClosing(closed)
         | Verdict::ShimLost(closed)
         | Verdict::HostRebooted(closed) => closed.proof.is_some(),
-        Verdict::Waiting(_) | Verdict::Adopted(_) | Verdict::ShimHung(_) | Verdict::ForeignShim => false,
+        Verdict::Waiting(_)
+        | Verdict::Adopted(_)
+        | Verdict::InProcess(_)
+        | Verdict::ShimHung(_)
+        | Verdict::ForeignShim => false,
     }
 }

@@ -1,4 +1,4 @@
-//! Starting the agent and seeing its end.
+//! Starting an agent and seeing its end, for a shim and for a process that supervises without one.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -7,26 +7,38 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::cgroup::Cgroup;
 use crate::closed::{AgentExit, SpawnFailure, SpawnReason};
 use crate::dir::{self, ExecutionDir};
-use crate::identity::ProcessIdentity;
-use crate::wire::{COOKIE_VARIABLE, Ident, Spec};
-use crate::{sys, tree};
+use crate::identity::{BootId, ProcessIdentity};
+use crate::sys::{self, Bond};
+use crate::tree;
+use crate::wire::{COOKIE_VARIABLE, Spec};
 
 /// A started agent. It stays unreaped until its exit is stored, so its number means nobody else.
 #[derive(Debug)]
-pub(super) struct Agent {
-    pub(super) pid: Pid,
-    pub(super) pidfd: OwnedFd,
-    pub(super) identity: ProcessIdentity,
+pub(crate) struct Agent {
+    pub(crate) pid: Pid,
+    pub(crate) pidfd: OwnedFd,
+    pub(crate) identity: ProcessIdentity,
+}
+
+/// Where an agent is born.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// In this boot.
+    pub(crate) boot_id: &'a BootId,
+    /// In this control group, if in one of its own.
+    pub(crate) group: Option<&'a Cgroup>,
+    /// So bound to who starts it.
+    pub(crate) bond: Bond,
 }
 
 /// Why there is no agent.
 #[derive(Debug)]
-pub(super) enum NoAgent {
+pub(crate) enum NoAgent {
     /// Nothing of it ever ran.
     NeverBegan(SpawnFailure),
     /// It ran and could not be held; it was killed. Processes that it had started may be left.
@@ -34,15 +46,10 @@ pub(super) enum NoAgent {
 }
 
 impl Agent {
-    /// Starts the agent of a spec, its prompt on standard input, in a control group if one is given.
-    pub(super) fn start(
-        dir: &ExecutionDir,
-        spec: &Spec,
-        ident: &Ident,
-        group: Option<&Cgroup>,
-    ) -> Result<Self, NoAgent> {
-        let child = spawn(dir, spec, group).map_err(NoAgent::NeverBegan)?;
-        Self::hold(child, |pid| ProcessIdentity::of(&ident.boot_id, pid)).map_err(NoAgent::Lost)
+    /// Starts the agent of a spec, its prompt on standard input.
+    pub(crate) fn start(dir: &ExecutionDir, spec: &Spec, place: Place<'_>) -> Result<Self, NoAgent> {
+        let child = spawn(dir, spec, place).map_err(NoAgent::NeverBegan)?;
+        Self::hold(child, |pid| ProcessIdentity::of(place.boot_id, pid)).map_err(NoAgent::Lost)
     }
 
     /// Takes hold of a process that was just started. One that cannot be held is killed and reaped.
@@ -61,7 +68,7 @@ impl Agent {
     }
 
     /// How the agent ended; `None` while it has not. It stays unreaped.
-    pub(super) fn exit(&self) -> Option<AgentExit> {
+    pub(crate) fn exit(&self) -> Option<AgentExit> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok()??;
         Some(match (status.exit_status(), status.terminating_signal()) {
@@ -72,8 +79,8 @@ impl Agent {
     }
 }
 
-fn spawn(dir: &ExecutionDir, spec: &Spec, group: Option<&Cgroup>) -> Result<Child, SpawnFailure> {
-    let entrance = group.map(Cgroup::entrance).transpose();
+fn spawn(dir: &ExecutionDir, spec: &Spec, place: Place<'_>) -> Result<Child, SpawnFailure> {
+    let entrance = place.group.map(Cgroup::entrance).transpose();
     let entrance = entrance.map_err(|error| system(&error))?;
     let (program, arguments) = spec
         .argv
@@ -93,7 +100,7 @@ fn spawn(dir: &ExecutionDir, spec: &Spec, group: Option<&Cgroup>) -> Result<Chil
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::from(stderr));
-    sys::start_as_agent(&mut command, getpid(), entrance);
+    sys::start_as_agent(&mut command, place.bond, entrance);
     command.spawn().map_err(|error| explain(spec, program, &error))
 }
 
