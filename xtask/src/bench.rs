@@ -10,6 +10,7 @@ mod line;
 mod machine;
 mod record;
 mod report;
+mod supervise;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -30,6 +31,12 @@ pub(crate) enum Area {
     },
     /// The ledger against raw writes of the same bytes, its rebuild, and a reconcile after a crash.
     Journal,
+    /// Executions: their output against a file written by hand, one line of a gigabyte, a forced end, many of them at once.
+    Supervise {
+        /// Less of everything, in half a minute: shows that the bench works, and judges nothing.
+        #[arg(long)]
+        short: bool,
+    },
 }
 
 /// Measures an area; without one it lists them.
@@ -39,9 +46,11 @@ pub(crate) fn run(area: Option<&Area>) -> Result<()> {
         Some(Area::Record { takes: true, .. }) => record::run(record::Size::Takes),
         Some(Area::Record { .. }) => record::run(record::Size::Full),
         Some(Area::Journal) => journal::run(),
+        Some(Area::Supervise { short: true }) => supervise::run(supervise::Size::Short),
+        Some(Area::Supervise { short: false }) => supervise::run(supervise::Size::Full),
         None => {
             say(
-                "give an area to measure:\n\n  cargo xtask bench record    the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal   the ledger against raw writes, its rebuild, a reconcile",
+                "give an area to measure:\n\n  cargo xtask bench record      the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal     the ledger against raw writes, its rebuild, a reconcile\n  cargo xtask bench supervise   executions: output, a line of a gigabyte, a forced end, many at once",
             );
             Ok(())
         }
