@@ -97,6 +97,13 @@ impl Desk {
         succeeded(&command.expect("it runs"), "agent add");
     }
 
+    /// Adds lines to the end of the configuration.
+    pub(crate) fn configure(&self, lines: &str) {
+        let path = self.path("home/.config/cs-panel/config.toml");
+        let before = fs::read_to_string(&path).expect("an agent is configured");
+        fs::write(&path, format!("{before}\n{lines}")).expect("written");
+    }
+
     /// Takes all agents out of the configuration.
     pub(crate) fn forget_agents(&self) {
         fs::write(self.path("home/.config/cs-panel/config.toml"), "").expect("written");
@@ -158,6 +165,13 @@ impl Desk {
 
     pub(crate) fn run_once(&self) -> String {
         self.ok(&["run", "--once"])
+    }
+
+    /// Runs the daemon to its end and returns what it says on standard error.
+    pub(crate) fn run_once_saying(&self) -> String {
+        let output = self.panel(&["run", "--once"]).output().expect("it runs");
+        succeeded(&output, "run --once");
+        String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
     pub(crate) fn card(&self, card: &str) -> Value {
@@ -278,6 +292,13 @@ impl Desk {
             .collect()
     }
 
+    /// Whether there are agents and none of their processes can run: each is stopped, or in a frozen control group.
+    pub(crate) fn all_agents_stand_still(&self) -> bool {
+        let agents = self.agents();
+        let mut pids = agents.iter().filter_map(|line| line.split(':').next());
+        !agents.is_empty() && pids.all(stands_still)
+    }
+
     /// The process whose number a script wrote to a file outside of any tree.
     pub(crate) fn is_alive(&self, pid_file: &str) -> bool {
         let pid = fs::read_to_string(self.path("outside").join(pid_file)).expect("written");
@@ -318,6 +339,16 @@ impl Daemon {
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
+
+    /// Interrupts it as a person does, waits until it has left, and returns all that it has said.
+    pub(crate) fn interrupt(mut self, desk: &Desk) -> String {
+        let interrupted = Command::new("kill")
+            .args(["-INT", &self.pid().to_string()])
+            .status();
+        assert!(interrupted.expect("kill runs").success());
+        self.child.wait().expect("it ends");
+        fs::read_to_string(desk.path("daemon.log")).expect("it wrote something")
+    }
 }
 
 impl Drop for Daemon {
@@ -338,4 +369,23 @@ fn succeeded(output: &Output, what: &str) {
         "{what}: {}\n{out}\n{said}",
         output.status
     );
+}
+
+fn stands_still(pid: &str) -> bool {
+    let read = |path: String| fs::read_to_string(path).unwrap_or_default();
+    let stat = read(format!("/proc/{pid}/stat"));
+    let is_stopped = stat
+        .rsplit(')')
+        .next()
+        .is_some_and(|rest| rest.trim_start().starts_with('T'));
+    let mounts = read("/proc/self/mounts".to_owned());
+    let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let mount = mounts
+        .find_map(|mount| (mount[0] == "cgroup2" || mount[2] == "cgroup2").then(|| mount[1].to_owned()));
+    let groups = read(format!("/proc/{pid}/cgroup"));
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let events = mount
+        .zip(group)
+        .map(|(mount, group)| read(format!("{mount}{group}/cgroup.events")));
+    is_stopped || events.is_some_and(|events| events.contains("frozen 1"))
 }

@@ -3,6 +3,7 @@
 mod crashes;
 mod crowd;
 mod desk;
+mod limits;
 mod plans;
 mod record;
 mod stops;

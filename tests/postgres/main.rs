@@ -6,6 +6,8 @@
 mod crashes;
 #[path = "../it/desk.rs"]
 mod desk;
+#[path = "../it/limits.rs"]
+mod limits;
 mod machines;
 #[path = "../../crates/cs-postgres/tests/conformance/own_server.rs"]
 #[expect(

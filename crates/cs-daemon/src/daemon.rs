@@ -18,7 +18,7 @@ use crate::attempt::{Carried, Incomplete, Trouble, Work, carry};
 use crate::context::Context;
 use crate::control::{Request, Stopped, serve};
 use crate::deps::Deps;
-use crate::executions::{StopLevel, StopSwitch};
+use crate::executions::{Alone, StopLevel, StopSwitch};
 use crate::landing::{LandingTrouble, LandingWork, land};
 use crate::presence::Presence;
 use crate::report::chain;
@@ -70,6 +70,8 @@ pub struct GoingOn {
     pub run: RunId,
     /// Its card.
     pub card: CardId,
+    /// What it does while no daemon follows it.
+    pub alone: Alone,
 }
 
 /// Why a daemon cannot work.
@@ -274,7 +276,7 @@ impl Daemon {
             let pause = self.pause();
             tokio::select! {
                 biased;
-                () = &mut leave => return Ok(self.detached()),
+                () = &mut leave => return Ok(self.detached().await),
                 Some(request) = inbox.recv() => self.take_request(request),
                 Some(back) = self.tasks.join_next_with_id(), if !self.tasks.is_empty() => self.take_back(back),
                 () = self.cx.wake.notified() => {}
@@ -424,17 +426,34 @@ impl Daemon {
         }))
     }
 
-    fn detached(&self) -> Ended {
-        // Of what is only being prepared nothing runs on.
-        let going_on = self
-            .flights
-            .iter()
-            .filter(|(run, _)| !self.cx.journal.is_starting(**run))
-            .map(|(run, flight)| GoingOn {
+    async fn detached(&self) -> Ended {
+        let mut going_on = Vec::new();
+        for (run, flight) in &self.flights {
+            // Of what is only being prepared nothing runs on.
+            if self.cx.journal.is_starting(*run) {
+                continue;
+            }
+            going_on.push(GoingOn {
                 run: *run,
                 card: flight.card,
-            })
-            .collect();
+                alone: self.alone(*run, flight.epoch).await,
+            });
+        }
         Ended::Detached { going_on }
+    }
+
+    /// Says what an agent does once we are gone.
+    async fn alone(&self, run: RunId, epoch: Epoch) -> Alone {
+        let executions = &self.cx.deps.executions;
+        let name = executions
+            .names(run, epoch)
+            .await
+            .ok()
+            .and_then(|mut names| names.pop());
+        let noted = match name {
+            Some(name) => executions.attempt(&name).await,
+            None => None,
+        };
+        noted.map(|file| file.allowance).unwrap_or_default().alone()
     }
 }

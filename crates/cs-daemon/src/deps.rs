@@ -13,6 +13,7 @@ use cs_journal::ClaimRecord;
 use cs_model::{Clock, CodebaseId, IdSource, MachineId, Person};
 use cs_record::{CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
 use cs_settle::SettlementRecord;
+use cs_supervise::Limits;
 
 use crate::borders::Borders;
 use crate::executions::Executions;
@@ -74,6 +75,8 @@ pub struct Settings {
     pub fallback_interval: Duration,
     /// Below this many free bytes in the state directory no new work starts.
     pub min_free_bytes: u64,
+    /// What one attempt of an agent may use, by the agent's name; one that is not there has no limits.
+    pub limits: BTreeMap<String, Limits>,
 }
 
 impl Default for Settings {
@@ -84,6 +87,7 @@ impl Default for Settings {
             stop_grace: Duration::from_secs(5),
             fallback_interval: Duration::from_secs(2),
             min_free_bytes: 64 * 1024 * 1024,
+            limits: BTreeMap::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! An execution outlives the daemon. Whether something of it still runs is never remembered: it is asked.
 
+mod allowance;
 mod attempt_file;
 mod follow;
 mod shims;
@@ -15,8 +16,9 @@ use async_trait::async_trait;
 use cs_fence::ProcessFact;
 use cs_harness::{Harness, PrivateFile, Seen};
 use cs_model::{Epoch, RunId};
-use cs_supervise::{AgentExit, Closed, ExecutionSpec, GoError, HoldError, StopError, StopRequest};
+use cs_supervise::{AgentExit, Closed, ExecutionSpec, GoError, HoldError, Limit, StopError, StopRequest};
 
+pub use allowance::{Allowance, Alone};
 pub use attempt_file::AttemptFile;
 pub use follow::LostSight;
 pub use shims::ShimExecutions;
@@ -151,10 +153,21 @@ pub struct ExecutionEnd {
 }
 
 impl ExecutionEnd {
-    /// Says whether nobody saw the end of the agent, and it had not said what it wanted: then it was cut short.
+    /// Returns the limit that ended the agent before it had said what it wanted; what it has said counts more.
+    #[must_use]
+    pub fn limit(&self) -> Option<Limit> {
+        self.closed.limit.filter(|_| !is_done(&self.seen))
+    }
+
+    /// Says whether the agent was cut short: nobody saw its end, or it was stopped since nobody followed it, and it had not said what
+    /// it wanted.
     #[must_use]
     pub fn was_cut_short(&self) -> bool {
-        self.closed.exit == AgentExit::Unknown && !is_done(&self.seen)
+        match self.limit() {
+            Some(Limit::Lease) => true,
+            Some(Limit::Awake | Limit::SpoolBytes) => false,
+            None => self.closed.exit == AgentExit::Unknown && !is_done(&self.seen),
+        }
     }
 }
 

@@ -32,8 +32,8 @@ pub use borders::{Border, Borders};
 pub use daemon::{Daemon, DaemonError, Ended, GoingOn, Mode};
 pub use deps::{Checkouts, Deps, MachineIdentity, RecordPorts, Reporter, Settings};
 pub use executions::{
-    AttemptFile, ExecutionEnd, Executions, Found, HeldExecution, HoldTrouble, Launch, LostSight, Patience,
-    RunningExecution, ShimExecutions, StopLevel, StopSwitch, execution_name, is_done,
+    Allowance, Alone, AttemptFile, ExecutionEnd, Executions, Found, HeldExecution, HoldTrouble, Launch,
+    LostSight, Patience, RunningExecution, ShimExecutions, StopLevel, StopSwitch, execution_name, is_done,
 };
 pub use host::{Host, ThisHost};
 pub use state::{StateDir, StateError, StateLock};

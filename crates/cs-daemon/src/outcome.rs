@@ -4,8 +4,8 @@
 
 use cs_fence::ProcessFact;
 use cs_harness::{Outcome, ProcessEnd, Seen, TaskEnd, UsageTotals};
-use cs_model::{AskId, AskTo, FailureClass};
-use cs_settle::{Answer, GiveUp, NewAsk, Offer, Usage};
+use cs_model::{AskId, AskTo, Cap, FailureClass};
+use cs_settle::{Answer, Capped, GiveUp, NewAsk, Offer, Usage};
 use cs_supervise::{AgentExit, Closed};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,45 @@ pub(crate) enum Task {
         /// The reason for people.
         reason: String,
     },
+    /// A budget ended the attempt.
+    Capped {
+        /// Which.
+        budget: Budget,
+        /// The reason for people.
+        reason: String,
+    },
+}
+
+/// A budget that can end an attempt, as the ledger keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Budget {
+    Turns,
+    Wall,
+    Spend,
+    Output,
+}
+
+impl From<Cap> for Budget {
+    fn from(cap: Cap) -> Self {
+        match cap {
+            Cap::Turns => Self::Turns,
+            Cap::Wall => Self::Wall,
+            Cap::Spend => Self::Spend,
+            Cap::Output => Self::Output,
+        }
+    }
+}
+
+impl From<Budget> for Cap {
+    fn from(budget: Budget) -> Self {
+        match budget {
+            Budget::Turns => Self::Turns,
+            Budget::Wall => Self::Wall,
+            Budget::Spend => Self::Spend,
+            Budget::Output => Self::Output,
+        }
+    }
 }
 
 /// What an attempt used up, as the ledger keeps it.
@@ -96,6 +135,19 @@ pub(crate) enum Telling {
     Answer(Answer),
     /// As a failure.
     GiveUp(GiveUp),
+    /// As the end of a budget.
+    Capped(Capped),
+}
+
+impl Telling {
+    /// What the attempt used up.
+    pub(crate) const fn usage(&self) -> Usage {
+        match self {
+            Self::Answer(answer) => answer.usage,
+            Self::GiveUp(failure) => failure.usage,
+            Self::Capped(capped) => capped.usage,
+        }
+    }
 }
 
 impl AttemptOutcome {
@@ -125,6 +177,18 @@ impl AttemptOutcome {
         };
         Self {
             task,
+            usage: seen.usage().into(),
+            process,
+        }
+    }
+
+    /// Makes the durable outcome of an attempt that a budget ended.
+    pub(crate) fn capped(cap: Cap, reason: String, seen: &Seen, process: Option<ProcessFact>) -> Self {
+        Self {
+            task: Task::Capped {
+                budget: cap.into(),
+                reason,
+            },
             usage: seen.usage().into(),
             process,
         }
@@ -175,6 +239,11 @@ impl AttemptOutcome {
                 class: *class,
                 reason: reason.clone(),
                 until: None,
+                usage,
+            }),
+            Task::Capped { budget, reason } => Telling::Capped(Capped {
+                cap: (*budget).into(),
+                reason: reason.clone(),
                 usage,
             }),
         }

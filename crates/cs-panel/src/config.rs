@@ -1,5 +1,6 @@
 //! The configuration file of this machine: agents and persons. It never leaves the machine, so it may hold local paths.
 
+mod budget;
 mod edit;
 mod place;
 
@@ -8,8 +9,10 @@ use std::path::{Path, PathBuf};
 
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{AgentName, Person};
+use cs_supervise::Limits;
 use serde::Deserialize;
 
+use budget::Budgets;
 pub(crate) use edit::add_agent;
 use place::explain;
 
@@ -39,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) pass_env: Vec<String>,
     /// The agents, by name.
     pub(crate) agents: BTreeMap<AgentName, AgentConfig>,
+    /// What one attempt of each agent may use.
+    pub(crate) limits: BTreeMap<AgentName, Limits>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -52,6 +57,8 @@ struct File {
     #[serde(default)]
     pass_env: Vec<String>,
     #[serde(default)]
+    limits: Budgets,
+    #[serde(default)]
     agents: BTreeMap<Text<AgentName>, Agent>,
 }
 
@@ -60,6 +67,8 @@ struct File {
 struct Agent {
     command: Argv,
     mode: Option<Text<CommandMode>>,
+    #[serde(default)]
+    limits: Budgets,
 }
 
 /// Whose cards this machine takes.
@@ -153,6 +162,12 @@ impl Config {
             ))
         })?;
         let file: File = toml_edit::de::from_str(&text).map_err(|error| explain(&path, &text, &error))?;
+        let usual = file.limits;
+        let limits = file.agents.iter().map(|(Text(name), agent)| {
+            let limits = agent.limits.over(usual).limits();
+            (name.clone(), limits)
+        });
+        let limits = limits.collect();
         let agents = file.agents.into_iter().map(|(Text(name), agent)| {
             let mode = agent.mode.map_or(CommandMode::Plain, |Text(mode)| mode);
             let agent = AgentConfig::new(name.as_str(), agent.command.0, mode)
@@ -166,6 +181,7 @@ impl Config {
             pass_env: file.pass_env,
             serve: file.serve,
             agents: agents.collect::<Result<_, Failure>>()?,
+            limits,
             path,
         })
     }

@@ -96,13 +96,13 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),
         reporter: Arc::new(app.out),
-        settings: settings(&desk.record, slots),
+        settings: settings(&desk.record, config, slots),
         borders: borders(app.env.crash_at.as_deref())?,
     })
 }
 
 /// A server says when its record changed, so that looking is for what got lost; while it does not, it is `run` that wakes the daemon.
-fn settings(record: &Place, slots: u32) -> Settings {
+fn settings(record: &Place, config: &Config, slots: u32) -> Settings {
     let usual = Settings::default();
     Settings {
         slots,
@@ -110,6 +110,11 @@ fn settings(record: &Place, slots: u32) -> Settings {
             Place::File(_) => usual.fallback_interval,
             Place::Server(_) => Duration::from_secs(30),
         },
+        limits: config
+            .limits
+            .iter()
+            .map(|(name, limits)| (name.to_string(), *limits))
+            .collect(),
         ..usual
     }
 }

@@ -14,6 +14,7 @@
 mod answer;
 mod answer_ask;
 mod ask;
+mod capped;
 mod close;
 mod dispatch;
 mod give_up;
@@ -31,6 +32,7 @@ mod take_landing;
 pub use answer::answer;
 pub use answer_ask::answer_ask;
 pub use ask::{ask, settle_ask};
+pub use capped::capped;
 pub use close::close_card;
 pub use dispatch::dispatch;
 pub use give_up::give_up;

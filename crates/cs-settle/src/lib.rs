@@ -13,7 +13,9 @@ mod retry;
 mod settle;
 mod tree;
 
-pub use record::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettleError, SettlementRecord, Usage};
+pub use record::{
+    Answer, Answered, Capped, GaveUp, GiveUp, NewAsk, Offer, SettleError, SettlementRecord, Usage,
+};
 pub use retry::{
     FinalCause, MAX_IN_ROW, MAX_STARTS, MAX_TRIES, NextSession, Retry, RetryFacts, counts_as_try, ending_of,
     final_reason, retry,

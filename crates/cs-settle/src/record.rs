@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced};
-use cs_model::{AskId, AskTo, FailureClass, Time, TurnId};
+use cs_model::{AskId, AskTo, Cap, FailureClass, Time, TurnId};
 
 /// What an attempt used up, as far as its harness said so. Sums over a card's life are kept on the card.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,6 +100,17 @@ impl GiveUp {
     }
 }
 
+/// An end of an attempt by one of its budgets, before it had said what it wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capped {
+    /// Which budget.
+    pub cap: Cap,
+    /// The reason for people, with the budget and what goes on: no local path, no secret.
+    pub reason: String,
+    /// What the attempt used up.
+    pub usage: Usage,
+}
+
 /// What a failure led to. The record decides it by the tables of this crate, under the card's lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GaveUp {
@@ -157,4 +168,12 @@ pub trait SettlementRecord: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`SettleError`] when the record cannot answer.
     async fn give_up(&self, attempt: &Attempt, failure: &GiveUp) -> Result<Fenced<GaveUp>, SettleError>;
+
+    /// Ends a running attempt that has used up a budget. Its run ends `capped` and does not go on by itself, since it would only use up
+    /// the next one; it counts no try. What that means for the card follows from the run's kind, as after a failure for good: an
+    /// owner's card keeps its turns and the reason, and waits for a retry or a new turn, whose attempt has a budget of its own.
+    ///
+    /// # Errors
+    /// [`SettleError`] when the record cannot answer.
+    async fn capped(&self, attempt: &Attempt, capped: &Capped) -> Result<Fenced<GaveUp>, SettleError>;
 }

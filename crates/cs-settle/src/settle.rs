@@ -63,6 +63,8 @@ pub enum Kind {
     Success,
     /// The attempt failed.
     Failure(FailureClass),
+    /// A budget ended the attempt.
+    Capped,
 }
 
 /// What the settlement of an outcome looks at.
@@ -102,7 +104,7 @@ pub const fn settle_as(facts: &SettleFacts) -> SettleAs {
     match facts.outcome {
         Kind::Success => SettleAs::Answer,
         Kind::Failure(FailureClass::Authentication) => SettleAs::GiveUp,
-        Kind::Failure(_) => {
+        Kind::Failure(_) | Kind::Capped => {
             let handed_over = matches!(facts.kind, RunKind::Launcher) && facts.card_has_owner;
             if asked || handed_over {
                 SettleAs::AnswerWithoutText
@@ -163,6 +165,24 @@ mod tests {
                 SettleAs::GiveUp,
             );
         }
+    }
+
+    #[test]
+    fn a_cap_ends_an_attempt_unless_its_question_stands() {
+        check(
+            Kind::Capped,
+            RunKind::Owner,
+            RunState::Running,
+            true,
+            SettleAs::GiveUp,
+        );
+        check(
+            Kind::Capped,
+            RunKind::Owner,
+            RunState::Asked,
+            true,
+            SettleAs::AnswerWithoutText,
+        );
     }
 
     /// ST-5.

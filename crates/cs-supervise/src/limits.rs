@@ -5,9 +5,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// What an execution may use. The shim looks at it at least once a second.
-///
-/// The daemon of this workspace sets none of it yet, neither limits nor a lease, and pauses no execution: an agent of it ends when it
-/// is done, when it is stopped, or with its shim.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
     /// How many bytes of disk its two spools may occupy together, as the file system counts them: what was punched out counts

@@ -97,6 +97,8 @@ macro_rules! record_conformance {
             settlements: the_tenth_start_parks_the_card,
             settlements: a_retry_waits_for_its_time,
             settlements: a_full_context_begins_a_new_conversation,
+            settlements: a_cap_ends_the_run_until_a_person_wants_more,
+            settlements: a_cap_after_a_question_is_none,
             settlements: words_without_end_are_cut,
             agents: a_question_is_asked_while_the_agent_runs,
             agents: an_early_answer_waits_for_the_end_of_the_attempt,

@@ -11,7 +11,7 @@ use cs_harness::{AgentConfig, Harness, LaunchSpec, PrivateFile};
 use cs_journal::ClaimedRun;
 use cs_model::{FailureClass, RunKind};
 use cs_record::RunBrief;
-use cs_supervise::ExecutionSpec;
+use cs_supervise::{ExecutionSpec, Limits};
 use cs_worktree::{ErrorClass, PersonCommits};
 
 use crate::context::Context;
@@ -51,11 +51,12 @@ pub(crate) async fn make_ready(
     let session = cx.journal.session(row.run).filter(|_| !row.fresh);
     let facts = compose(row, brief, &place, session);
     let launch = harness.launch(&facts);
-    let spec = ExecutionSpec::new(
+    let mut spec = ExecutionSpec::new(
         launch.argv.iter().map(OsString::from).collect(),
         environment(cx, row, &launch),
         cwd,
     );
+    spec.limits = limits_of(cx, &row.agent);
     Ok(Ready {
         harness,
         spec,
@@ -83,6 +84,11 @@ pub(super) fn agent_of<'a>(cx: &'a Context, route: &str) -> Result<&'a AgentConf
             "this machine has no agent `{route}`: add it with `cs-panel agent add {route} -- COMMAND`"
         ),
     })
+}
+
+/// What one attempt of a route may use.
+pub(super) fn limits_of(cx: &Context, route: &str) -> Limits {
+    cx.deps.settings.limits.get(route).copied().unwrap_or_default()
 }
 
 /// Makes the directory that the agent works in.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use cs_fence::{Attempt, Fenced, ProcessFact};
 use cs_harness::Harness;
 use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, InterruptReceipt, Settling, Started};
-use cs_model::RunState;
+use cs_model::{Cap, RunState};
 use cs_record::Card;
-use cs_settle::{Answer, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
-use cs_supervise::{Closed, NamedProcess};
+use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
+use cs_supervise::{Closed, Limit, NamedProcess};
 
 use super::start::FailureNote;
 use super::{Carried, Incomplete, Trouble, Work};
@@ -77,7 +77,10 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
         clear(cx, &attempt, process.as_ref()).await?;
         return Ok(Carried::Over);
     }
-    let settling = keep_outcome(cx, started, harness.as_ref(), &ended)?;
+    let settling = match ended.limit() {
+        Some(limit) => keep_capped(cx, started, (&name, limit), &ended).await?,
+        None => keep_outcome(cx, started, harness.as_ref(), &ended)?,
+    };
     cx.deps.borders.reach(Border::P12);
     settle(cx, settling).await?;
     Ok(Carried::Over)
@@ -92,7 +95,25 @@ fn keep_outcome(
 ) -> Result<Settling, Trouble> {
     let outcome = harness.outcome(&process_end(&ended.closed), &ended.seen);
     let outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));
-    let payload = serde_json::to_string(&outcome)?;
+    keep(started, &outcome, ended)
+}
+
+/// Makes the end of a budget durable.
+async fn keep_capped(
+    cx: &Context,
+    started: Started,
+    (name, limit): (&str, Limit),
+    ended: &ExecutionEnd,
+) -> Result<Settling, Trouble> {
+    let noted = cx.deps.executions.attempt(name).await;
+    let allowance = noted.map(|file| file.allowance).unwrap_or_default();
+    let (cap, reason) = allowance.used_up(limit).unwrap_or((Cap::Wall, limit.to_string()));
+    let outcome = AttemptOutcome::capped(cap, reason, &ended.seen, process_of(&started));
+    keep(started, &outcome, ended)
+}
+
+fn keep(started: Started, outcome: &AttemptOutcome, ended: &ExecutionEnd) -> Result<Settling, Trouble> {
+    let payload = serde_json::to_string(outcome)?;
     Ok(match ended.seen.session() {
         Some(session) => started.outcome_in_session(&payload, session)?,
         None => started.outcome(&payload)?,
@@ -151,6 +172,7 @@ async fn tell(
     let kind = match &telling {
         Telling::Answer(_) => Kind::Success,
         Telling::GiveUp(failure) => Kind::Failure(failure.class),
+        Telling::Capped(_) => Kind::Capped,
     };
     let facts = SettleFacts {
         outcome: kind,
@@ -161,9 +183,7 @@ async fn tell(
     match (settle_as(&facts), telling) {
         (SettleAs::Answer, Telling::Answer(answer)) => answered(cx, settling, &answer).await,
         (SettleAs::AnswerWithoutText, telling) => {
-            let usage = match telling {
-                Telling::Answer(Answer { usage, .. }) | Telling::GiveUp(GiveUp { usage, .. }) => usage,
-            };
+            let usage = telling.usage();
             answered(
                 cx,
                 settling,
@@ -178,6 +198,7 @@ async fn tell(
         (SettleAs::GiveUp | SettleAs::Answer, Telling::GiveUp(failure)) => {
             gave_up(cx, settling, &failure).await
         }
+        (SettleAs::GiveUp | SettleAs::Answer, Telling::Capped(budget)) => capped(cx, settling, &budget).await,
         (SettleAs::GiveUp, Telling::Answer(answer)) => answered(cx, settling, &answer).await,
         (SettleAs::Nothing, _) => {
             cx.said(&format!(
@@ -227,6 +248,27 @@ async fn answered(cx: &Context, settling: &Settling, answer: &Answer) -> Result<
 async fn gave_up(cx: &Context, settling: &Settling, failure: &GiveUp) -> Result<(), Trouble> {
     cx.deps.borders.reach(Border::P15);
     give_up(cx, settling.row(), &settling.attempt(), failure).await
+}
+
+/// Tells the record that a budget ended an attempt, and people what comes of that.
+async fn capped(cx: &Context, settling: &Settling, capped: &Capped) -> Result<(), Trouble> {
+    cx.deps.borders.reach(Border::P15);
+    let row = settling.row();
+    let attempt = settling.attempt();
+    let done = cx.deps.record.settlements.capped(&attempt, capped).await?;
+    if matches!(done, Fenced::Applied(GaveUp::Failed { .. })) {
+        cx.deps.borders.reach(Border::P18);
+        let card = row.card.short();
+        cx.said(&format!(
+            "run {} attempt {} of card {card} was ended: {}; `cs-panel retry {card}` or a new message goes on, with as much again",
+            row.run.short(),
+            row.epoch,
+            capped.reason
+        ));
+        return Ok(());
+    }
+    say_given_up(cx, row, &capped.reason, done);
+    Ok(())
 }
 
 /// Tells the record that an attempt failed, and people what comes of that.

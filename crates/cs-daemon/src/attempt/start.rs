@@ -11,15 +11,15 @@ use cs_record::RunBrief;
 use cs_supervise::{AgentExit, Closed, GoError};
 use serde::{Deserialize, Serialize};
 
-use super::ready::{Ready, Unready, agent_of, make_ready};
+use super::ready::{Ready, Unready, agent_of, limits_of, make_ready};
 use super::settle::{Live, LiveState, report_failed, report_interrupted};
 use super::{Trouble, unlisted};
 use crate::admission::Admission;
 use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{
-    AttemptFile, Found, HeldExecution, HoldTrouble, Launch, RunningExecution, StopLevel, StopSwitch,
-    execution_name,
+    Allowance, AttemptFile, Found, HeldExecution, HoldTrouble, Launch, RunningExecution, StopLevel,
+    StopSwitch, execution_name,
 };
 
 /// Why a run could not be started, as the ledger keeps it.
@@ -144,6 +144,7 @@ async fn begin(
         attempt: prepared.attempt(),
         row: row.clone(),
         mode: agent.mode().to_string(),
+        allowance: Allowance::from(&limits_of(cx, &row.agent)),
     };
     let name = prepared.dir().to_owned();
     let made = cx.deps.executions.create(&name, &file).await;

@@ -12,6 +12,8 @@ use cs_journal::ClaimedRun;
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
 
+use super::Allowance;
+
 const NAME: &str = "attempt.json";
 
 /// What the daemon notes of an attempt beside its execution.
@@ -23,6 +25,9 @@ pub struct AttemptFile {
     pub row: ClaimedRun,
     /// How the agent that is started here speaks: what it says is read that way, whatever the configuration says later.
     pub mode: String,
+    /// What it may use.
+    #[serde(default)]
+    pub allowance: Allowance,
 }
 
 impl AttemptFile {

@@ -15,7 +15,7 @@ use cs_record::{
     DaemonReads, HeldProcess, Housekeeping, LandingBrief, LiveLimit, Machines, OldOperation, Park, Pause,
     Peeked, PeopleActs, Present, Record, RecordError, Route, RunBrief, Scope, StoppedRun,
 };
-use cs_settle::{Answer, Answered, GaveUp, GiveUp, SettleError, SettlementRecord};
+use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord};
 use cs_testkit::MemoryStore;
 
 /// A call that a test can disturb or count.
@@ -220,6 +220,12 @@ impl SettlementRecord for Disturbed {
         let met = self.meet(Call::GiveUp).await;
         met.map_err(|error| SettleError::Away(Box::new(error)))?;
         self.record.give_up(attempt, failure).await
+    }
+
+    async fn capped(&self, attempt: &Attempt, capped: &Capped) -> Result<Fenced<GaveUp>, SettleError> {
+        let met = self.meet(Call::GiveUp).await;
+        met.map_err(|error| SettleError::Away(Box::new(error)))?;
+        self.record.capped(attempt, capped).await
     }
 }
 

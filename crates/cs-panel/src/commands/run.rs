@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use cs_daemon::{Daemon, DaemonError, Ended, GoingOn, Mode};
+use cs_daemon::{Alone, Daemon, DaemonError, Ended, GoingOn, Mode};
 use cs_record::CardFilter;
 use cs_record::RecordError;
 use tokio::signal::unix::{SignalKind, signal};
@@ -157,11 +157,28 @@ fn tell_going_on(app: &App, going_on: &[GoingOn]) -> Result<(), Failure> {
     for on in going_on {
         let card = on.card.short();
         app.out.line(&format!(
-            "  run {} of card {card}; to stop it: cs-panel stop {card}",
-            on.run.short()
+            "  run {} of card {card}{}; to stop it: cs-panel stop {card}",
+            on.run.short(),
+            alone(on.alone)
         ))?;
     }
     Ok(())
+}
+
+/// Says what an agent does while no daemon follows it.
+fn alone(alone: Alone) -> String {
+    let in_about = |span| humantime::format_duration(span);
+    match alone {
+        Alone::GoesOn => " goes on".to_owned(),
+        Alone::Pauses(span) => format!(
+            " goes on, and pauses in about {} unless a daemon is back by then",
+            in_about(span)
+        ),
+        Alone::Stops(span) => format!(
+            " goes on, and is stopped in about {} unless a daemon is back by then",
+            in_about(span)
+        ),
+    }
 }
 
 /// Returns when a person or the system asks the daemon to leave.

@@ -21,14 +21,8 @@ pub fn give_up(
     failure: &GiveUp,
     now: Time,
 ) -> (Writes, Fenced<GaveUp>) {
-    let stale = || (Writes::default(), Fenced::Stale(aggregate.standing(attempt.run)));
-    let Some(run) = aggregate.run(attempt.run) else {
-        return stale();
-    };
-    let asked = match judge(&run.fence(), attempt) {
-        Verdict::Running => false,
-        Verdict::Asked if run.settled < run.epoch => true,
-        Verdict::Asked | Verdict::Over | Verdict::Stale => return stale(),
+    let Some((run, asked)) = at_work(aggregate, attempt) else {
+        return (Writes::default(), Fenced::Stale(aggregate.standing(attempt.run)));
     };
     let mut draft = Draft::of(aggregate, now);
     add_usage(&mut draft.card, &failure.usage);
@@ -79,6 +73,16 @@ pub fn give_up(
         }
     };
     (draft.finish(), Fenced::Applied(gave_up))
+}
+
+/// Finds the run of an attempt that may end now, and says whether it has asked.
+pub(super) fn at_work<'a>(aggregate: &'a Aggregate, attempt: &Attempt) -> Option<(&'a Run, bool)> {
+    let run = aggregate.run(attempt.run)?;
+    match judge(&run.fence(), attempt) {
+        Verdict::Running => Some((run, false)),
+        Verdict::Asked if run.settled < run.epoch => Some((run, true)),
+        Verdict::Asked | Verdict::Over | Verdict::Stale => None,
+    }
 }
 
 /// The time that the provider stated, when it is later than now; a wait of our own otherwise.

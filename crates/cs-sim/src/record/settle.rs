@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, LandingAttempt};
 use cs_model::{Epoch, RunId};
 use cs_record::{FencedLanding, LandingRecord, LandingResult, RecordError};
-use cs_settle::{Answer, Answered, GaveUp, GiveUp, SettleError, SettlementRecord};
+use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord};
 
 use super::{Boxed, Remote, lost};
 use crate::invariant::Event;
@@ -70,6 +70,10 @@ impl SettlementRecord for Remote {
             }) as Boxed<_>
         };
         self.send("give up", away, send).await
+    }
+
+    async fn capped(&self, attempt: &Attempt, capped: &Capped) -> Result<Fenced<GaveUp>, SettleError> {
+        self.0.world.record.capped(attempt, capped).await
     }
 }
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use cs_fence::{Attempt, Interruption, LandingAttempt};
 use cs_journal::{Child, Target, Task};
-use cs_model::{AskId, AskTo, CardId, Clock, FailureClass, PauseKind, Priority};
+use cs_model::{AskId, AskTo, Cap, CardId, Clock, FailureClass, PauseKind, Priority};
 use cs_record::{AcceptLanding, AnswerAsk, HandBack, LandingResult, Route, Scope, SendTo};
+use cs_settle::{Capped, Usage};
 
 use super::World;
 use super::world::AGENT;
@@ -165,6 +166,14 @@ impl Player {
             return String::new();
         };
         let class = CLASSES[usize::from(which) % CLASSES.len()];
+        if which % 16 == 7 {
+            let capped = Capped {
+                cap: Cap::Wall,
+                reason: "it worked for too long".to_owned(),
+                usage: Usage::default(),
+            };
+            return format!("{:?}", self.world.settlements.capped(&attempt, &capped).await);
+        }
         format!("{:?}", self.world.give_up(&attempt, class).await)
     }
 

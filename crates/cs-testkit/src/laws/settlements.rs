@@ -5,10 +5,10 @@ use std::time::Duration;
 use cs_fence::Fenced;
 use cs_journal::{Task, Woke};
 use cs_model::{
-    AskId, AskState, Author, CardId, CardState, Ending, FailureClass, RunState, TurnSeq, TurnState,
+    AskId, AskState, Author, Cap, CardId, CardState, Ending, FailureClass, RunState, TurnSeq, TurnState,
 };
 use cs_record::{AnswerAsk, SendTo};
-use cs_settle::{Answered, GaveUp, MAX_STARTS};
+use cs_settle::{Answered, Capped, GaveUp, MAX_STARTS, Usage};
 
 use super::World;
 use super::world::Taken;
@@ -207,6 +207,66 @@ pub async fn the_third_try_is_the_last(world: &World) {
     let next = world.take(Task::Turns).await.expect("a new turn opens it");
     assert!(matches!(next.claimed.woke, Woke::Turns(turns) if turns.len() == 2));
     assert_eq!(world.owner(card).await.tries, 0);
+}
+
+/// A run that a budget ends does not go on by itself; its card keeps its turns and the reason, and a retry or a new turn goes on.
+/// Invariant 9.
+pub async fn a_cap_ends_the_run_until_a_person_wants_more(world: &World) {
+    let taken = world.running().await;
+    let card = taken.claimed.card;
+    let capped = Capped {
+        cap: Cap::Wall,
+        reason: "it worked for 24 h".to_owned(),
+        usage: Usage {
+            turns: 7,
+            ..Usage::default()
+        },
+    };
+    let applied = world.settlements.capped(&taken.attempt, &capped).await;
+    assert_eq!(
+        applied.expect("it answers"),
+        Fenced::Applied(GaveUp::Failed { tries: 0 })
+    );
+    let again = world.settlements.capped(&taken.attempt, &capped).await;
+    assert!(matches!(again, Ok(Fenced::Stale(_))), "{again:?}");
+    let detail = world.detail(card).await;
+    assert_eq!(detail.runs[0].state, RunState::Ended(Ending::Capped(Cap::Wall)));
+    assert_eq!(detail.card.state, CardState::Failed);
+    assert_eq!(detail.card.reason.as_deref(), Some("it worked for 24 h"));
+    assert_eq!(detail.card.usage.turns, 7);
+    assert_eq!(states(world, card).await, [TurnState::Pending]);
+    world.clock.advance(Duration::from_secs(3600));
+    assert!(world.take(Task::Resumes).await.is_none() && world.take(Task::Turns).await.is_none());
+    assert!(
+        world
+            .people
+            .retry_card(card, &world.person)
+            .await
+            .expect("it may be tried")
+    );
+    let next = world.take(Task::Turns).await.expect("it goes on");
+    assert_eq!(next.claimed.run, taken.claimed.run);
+}
+
+/// A budget that ends an attempt after its question takes nothing back: the question stands.
+pub async fn a_cap_after_a_question_is_none(world: &World) {
+    let taken = world.running().await;
+    world.note(&taken.attempt).await;
+    let ask = world.question(&[], None).ask.expect("it asks");
+    let asked = world.agents.ask(&taken.attempt, &ask).await;
+    assert!(matches!(asked, Ok(Fenced::Applied(()))), "{asked:?}");
+    let capped = Capped {
+        cap: Cap::Output,
+        reason: "it wrote too much".to_owned(),
+        usage: Usage::default(),
+    };
+    let applied = world.settlements.capped(&taken.attempt, &capped).await;
+    assert_eq!(applied.expect("it answers"), Fenced::Applied(GaveUp::Asked));
+    let detail = world.detail(taken.claimed.card).await;
+    assert_eq!(
+        (detail.card.state, detail.runs[0].state),
+        (CardState::Open, RunState::Asked)
+    );
 }
 
 /// What the agent did not cause uses up no try.
