@@ -4,6 +4,7 @@
 
 mod directory;
 mod figures;
+mod git;
 mod journal;
 mod judge;
 mod line;
@@ -37,6 +38,8 @@ pub(crate) enum Area {
         #[arg(long)]
         short: bool,
     },
+    /// Trees against plain clones, salvages against plain commits, cleanups, and many trees at once.
+    Git,
 }
 
 /// Measures an area; without one it lists them.
@@ -48,9 +51,10 @@ pub(crate) fn run(area: Option<&Area>) -> Result<()> {
         Some(Area::Journal) => journal::run(),
         Some(Area::Supervise { short: true }) => supervise::run(supervise::Size::Short),
         Some(Area::Supervise { short: false }) => supervise::run(supervise::Size::Full),
+        Some(Area::Git) => git::run(),
         None => {
             say(
-                "give an area to measure:\n\n  cargo xtask bench record      the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal     the ledger against raw writes, its rebuild, a reconcile\n  cargo xtask bench supervise   executions: output, a line of a gigabyte, a forced end, many at once",
+                "give an area to measure:\n\n  cargo xtask bench record      the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal     the ledger against raw writes, its rebuild, a reconcile\n  cargo xtask bench supervise   executions: output, a line of a gigabyte, a forced end, many at once\n  cargo xtask bench git         trees, salvages and cleanups against plain git",
             );
             Ok(())
         }

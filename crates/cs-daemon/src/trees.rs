@@ -154,6 +154,7 @@ pub fn tree_spec(card: &Card) -> Result<Option<TreeSpec>, InvalidName> {
         card: CardKey::new(card.id.to_string())?,
         branch: BranchName::for_card(&CardKey::new(card.id.short())?, &card.title),
         base_branch: BranchName::new(base.as_str())?,
+        worker_of: None,
     }))
 }
 

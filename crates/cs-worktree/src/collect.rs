@@ -1,26 +1,19 @@
 //! After an attempt: everything it committed goes to the store, the card moves on, the user sees the branch.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-
-use bstr::ByteSlice;
 use serde::{Deserialize, Serialize};
 
 use crate::Worktrees;
+use crate::borders::Border;
+use crate::disk;
 use crate::error::WorktreeError;
-use crate::fetch;
+use crate::fetch::Source;
+use crate::gather::gather;
 use crate::keys::{Oid, RunKey};
 use crate::repository::Repository;
 use crate::runner::COPY_LIMIT;
 use crate::status;
 use crate::store::{self, RefChange, RefMove, Store};
 use crate::tree::{Tree, TreeSpec};
-
-/// Lost commits that are looked for in the reflogs of a tree, at most.
-const REFLOG_COMMITS_MAX: usize = 500;
-/// A reflog larger than this is not read.
-const REFLOG_MAX_BYTES: u64 = 8 << 20;
 
 /// What an attempt left in its tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,11 +75,22 @@ impl Worktrees {
         tree: &Tree,
         run: &RunKey,
     ) -> Result<Collected, WorktreeError> {
+        let collected = self.take_commits(repository, tree, run).await;
+        collected.map_err(|error| disk::explain(self.root(), error))
+    }
+
+    async fn take_commits(
+        &self,
+        repository: &Repository,
+        tree: &Tree,
+        run: &RunKey,
+    ) -> Result<Collected, WorktreeError> {
         let _lock = self.lock(&tree.spec.codebase).await?;
         let store = self.store(&tree.spec.codebase);
         let card = store::head_ref(&tree.spec.card);
         let start = run_start(&store, tree, run).await?;
-        let gathered = gather(&store, tree, run).await?;
+        let gathered = gather(&store, &Source::of(tree), &store::run_ref(run, "")).await?;
+        self.reach(Border::CommitsGathered);
         let look = status::look(&store, tree).await?;
         let before = store.card_head(&tree.spec.card).await?;
         let head = if gathered.complete_refs {
@@ -100,6 +104,7 @@ impl Worktrees {
                 what: "the card's head moved under our lock".into(),
             });
         }
+        self.reach(Border::CardMoved);
         let user_branch = self.show_branch(&store, repository, &tree.spec, &tip).await?;
         Ok(Collected {
             new_commits: store.count(&start, &tip).await?,
@@ -129,6 +134,7 @@ impl Worktrees {
         }
         let head = store::head_ref(&spec.card);
         fetch_into(self.git(), repository, store, &format!("+{head}:{head}")).await?;
+        self.reach(Border::CommitsShown);
         if let Some(now) = &now {
             let range = ["merge-base", "--is-ancestor", now.as_str(), tip.as_str()];
             if self
@@ -147,13 +153,18 @@ impl Worktrees {
             note: "cs-panel: card",
         };
         let call = repository.call("update-ref");
-        match store::move_ref(self.git(), call, &spec.branch.full_ref(), change).await? {
+        let moved = store::move_ref(self.git(), call, &spec.branch.full_ref(), change).await?;
+        self.reach(Border::BranchMoved);
+        match moved {
             RefMove::Moved if now.is_some() => Ok(UserBranch::Moved),
             RefMove::Moved => Ok(UserBranch::Made),
             RefMove::Stale => Ok(UserBranch::Diverged),
         }
     }
 }
+
+/// Tries of a fetch into the user's repository: a repack that the user runs removes directories under the hands of git.
+const FETCH_TRIES: u32 = 4;
 
 /// Fetches one ref of the store into the user's repository; nothing but objects and that ref is written there.
 pub(crate) async fn fetch_into(
@@ -162,19 +173,29 @@ pub(crate) async fn fetch_into(
     store: &Store,
     refspec: &str,
 ) -> Result<(), WorktreeError> {
-    let fetch = repository.call("fetch").limit(COPY_LIMIT).args([
-        "fetch",
-        "--quiet",
-        "--no-tags",
-        "--no-prune",
-        "--update-shallow",
-    ]);
-    let fetch = fetch.args([
-        "--no-write-fetch-head",
-        "--no-recurse-submodules",
-        "--no-write-commit-graph",
-    ]);
-    git.ok(fetch.arg(&store.dir).arg(refspec)).await?;
+    let fetch = || {
+        let fetch = repository.call("fetch").limit(COPY_LIMIT).args([
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-prune",
+            "--update-shallow",
+        ]);
+        let fetch = fetch.args([
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            "--no-write-commit-graph",
+        ]);
+        fetch.arg(&store.dir).arg(refspec)
+    };
+    for _ in 1..FETCH_TRIES {
+        let answer = git.run(fetch()).await?;
+        if answer.code == 0 {
+            return Ok(());
+        }
+        tracing::debug!(error = %answer.into_error("fetch"), "a fetch into the user's repository is tried again");
+    }
+    git.ok(fetch()).await?;
     Ok(())
 }
 
@@ -187,123 +208,4 @@ async fn run_start(store: &Store, tree: &Tree, run: &RunKey) -> Result<Oid, Work
     let head = store.card_head(&tree.spec.card).await?;
     store.move_ref(&name, &head, None).await?;
     Ok(head)
-}
-
-/// What could be taken from a tree.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Gathered {
-    /// All refs and HEAD were fetched.
-    pub(crate) complete_refs: bool,
-    /// All commits that only the reflogs know were fetched.
-    pub(crate) complete_history: bool,
-}
-
-/// Fetches all refs, HEAD, and the commits that only the reflogs know, under the run's key.
-pub(crate) async fn gather(store: &Store, tree: &Tree, run: &RunKey) -> Result<Gathered, WorktreeError> {
-    let nothing = Gathered {
-        complete_refs: false,
-        complete_history: false,
-    };
-    if !fetch::is_safe(&store.git, tree) {
-        return Ok(nothing);
-    }
-    // Wildcards: a named ref that is missing would abort the whole fetch.
-    let all = format!("+refs/*:{}", store::run_ref(run, "refs/*"));
-    let refs = fetch::fetch_from_tree(store, tree, &[&all, "^refs/remotes/origin/*"]).await?;
-    let head = format!("+HEAD:{}", store::run_ref(run, "HEAD"));
-    let head = fetch::fetch_from_tree(store, tree, &[&head]).await?;
-    let complete_history = gather_reflogs(store, tree, run).await?;
-    Ok(Gathered {
-        complete_refs: refs && head,
-        complete_history,
-    })
-}
-
-async fn gather_reflogs(store: &Store, tree: &Tree, run: &RunKey) -> Result<bool, WorktreeError> {
-    let mut mentioned = BTreeSet::new();
-    let mut complete = read_reflogs(&tree.path.join(".git/logs"), 0, &mut mentioned);
-    let lost = missing(store, &mentioned).await?;
-    for commit in lost.iter().take(REFLOG_COMMITS_MAX) {
-        // An earlier one may have brought it.
-        if missing(store, &BTreeSet::from([commit.clone()]))
-            .await?
-            .is_empty()
-            && is_kept(store, commit).await?
-        {
-            continue;
-        }
-        let refspec = format!("+{commit}:{}", store::run_ref(run, &format!("reflog/{commit}")));
-        // A commit that the tree has dropped itself is not there to be fetched.
-        complete &=
-            fetch::fetch_from_tree(store, tree, &[&refspec]).await? || !in_tree(store, tree, commit).await?;
-    }
-    Ok(complete && lost.len() <= REFLOG_COMMITS_MAX)
-}
-
-/// Which of the objects the store does not have.
-async fn missing(store: &Store, wanted: &BTreeSet<Oid>) -> Result<Vec<Oid>, WorktreeError> {
-    let names: String = wanted.iter().map(|oid| format!("{oid}\n")).collect();
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    let check = store
-        .call("cat-file")
-        .args(["cat-file", "--batch-check=%(objectname)"])
-        .stdin(names);
-    let out = store.git.ok(check).await?;
-    let missing = out.lines().filter_map(|line| line.strip_suffix(b" missing"));
-    Ok(missing
-        .filter_map(|name| Oid::new(name.to_str_lossy()).ok())
-        .collect())
-}
-
-async fn is_kept(store: &Store, commit: &Oid) -> Result<bool, WorktreeError> {
-    let find = store
-        .call("for-each-ref")
-        .args(["for-each-ref", "--count=1", "--contains", commit.as_str()]);
-    Ok(store
-        .git
-        .run(find)
-        .await?
-        .stdout
-        .starts_with(commit.as_str().as_bytes()))
-}
-
-async fn in_tree(store: &Store, tree: &Tree, commit: &Oid) -> Result<bool, WorktreeError> {
-    let look = store
-        .call("cat-file")
-        .borrow_objects(&tree.path.join(".git/objects"));
-    Ok(store
-        .git
-        .run(look.args(["cat-file", "-e", commit.as_str()]))
-        .await?
-        .code
-        == 0)
-}
-
-/// Collects the object names in all reflogs; says whether every one could be read.
-fn read_reflogs(dir: &Path, depth: u8, found: &mut BTreeSet<Oid>) -> bool {
-    let Ok(entries) = fs::read_dir(dir) else {
-        return depth == 0;
-    };
-    let mut complete = true;
-    for entry in entries.flatten() {
-        let Ok(meta) = entry.path().symlink_metadata() else {
-            continue;
-        };
-        if meta.is_dir() && depth < 32 {
-            complete &= read_reflogs(&entry.path(), depth + 1, found);
-        } else if meta.is_file() && meta.len() <= REFLOG_MAX_BYTES {
-            let Ok(text) = fs::read(entry.path()) else {
-                complete = false;
-                continue;
-            };
-            let names = text.lines().flat_map(|line| line.splitn_str(3, " ").take(2));
-            let names = names.filter_map(|name| Oid::new(name.to_str_lossy()).ok());
-            found.extend(names.filter(|oid| oid.zero_like() != oid.as_str()));
-        } else {
-            complete = false;
-        }
-    }
-    complete
 }

@@ -1,12 +1,12 @@
 //! Small files, written whole or not at all.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
 
-use crate::error::WorktreeError;
+use crate::error::{GitError, WorktreeError};
 
 /// Replaces a file: the new content is on disk before it gets the name.
 pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), WorktreeError> {
@@ -27,4 +27,27 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Work
     let json = serde_json::to_vec_pretty(value)
         .map_err(|error| WorktreeError::io("write", path)(std::io::Error::other(error)))?;
     write_atomically(path, &json)
+}
+
+/// Less than this left, and a failure is put down to it.
+const FULL_BYTES: u64 = 256 << 10;
+
+/// Looks whether a failure is due to a full disk, and says so then.
+pub(crate) fn explain(root: &Path, error: WorktreeError) -> WorktreeError {
+    let may_be = match &error {
+        WorktreeError::Git(GitError::Failed { .. }) | WorktreeError::Corrupt { .. } => true,
+        WorktreeError::Io { source, .. } => source.kind() != io::ErrorKind::PermissionDenied,
+        _ => false,
+    };
+    if !may_be || !is_full(root) {
+        return error;
+    }
+    WorktreeError::DiskFull {
+        path: root.to_owned(),
+        source: Box::new(error),
+    }
+}
+
+fn is_full(root: &Path) -> bool {
+    rustix::fs::statvfs(root).is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) < FULL_BYTES)
 }

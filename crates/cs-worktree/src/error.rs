@@ -183,6 +183,18 @@ pub enum WorktreeError {
         /// The directory.
         path: PathBuf,
     },
+    /// No snapshot has this name.
+    #[error("nothing is saved as {reference}; list what is")]
+    NotSaved {
+        /// The ref that was asked for.
+        reference: String,
+    },
+    /// There is something where a new directory was to be made.
+    #[error("{} exists already; name a directory that does not", path.display())]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The tree changed after it was salvaged.
     #[error("the tree changed after its salvage; salvage it again")]
     TreeChanged,
@@ -202,6 +214,15 @@ pub enum WorktreeError {
         /// The cause.
         #[source]
         source: io::Error,
+    },
+    /// There is no room where our state is.
+    #[error("the disk that holds {} is full; free some space there, nothing of the work is lost", path.display())]
+    DiskFull {
+        /// Our state directory.
+        path: PathBuf,
+        /// What could not be done.
+        #[source]
+        source: Box<WorktreeError>,
     },
     /// Our own files or refs are not what they must be.
     #[error("the store of this codebase is damaged: {what}")]
@@ -224,6 +245,10 @@ impl WorktreeError {
             }
             Self::ForeignOwner { .. } => "the repository belongs to another user".into(),
             Self::NotOurTree { .. } => "another directory stands where the card's tree belongs".into(),
+            Self::DiskFull { .. } => {
+                "the disk of the machine is full; free some space there, nothing of the work is lost".into()
+            }
+            Self::Occupied { .. } => "the directory to restore into exists already".into(),
             Self::Io { op, source, .. } => {
                 format!("cannot {op} a file of the working copy ({})", source.kind())
             }
@@ -231,6 +256,7 @@ impl WorktreeError {
             | Self::BaseMissing { .. }
             | Self::BranchCollision { .. }
             | Self::NoCard
+            | Self::NotSaved { .. }
             | Self::TreeChanged
             | Self::TreeInUse
             | Self::CodebaseBusy => self.to_string(),
@@ -243,14 +269,18 @@ impl WorktreeError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Git(error) => error.class(),
-            Self::NotARepository { .. } | Self::BaseMissing { .. } | Self::NoCard => ErrorClass::NotFound,
+            Self::NotARepository { .. } | Self::BaseMissing { .. } | Self::NoCard | Self::NotSaved { .. } => {
+                ErrorClass::NotFound
+            }
             Self::Bare { .. } | Self::Empty { .. } | Self::ForeignOwner { .. } | Self::NoBase { .. } => {
                 ErrorClass::Invalid
             }
-            Self::BranchCollision { .. } | Self::NotOurTree { .. } | Self::TreeChanged | Self::TreeInUse => {
-                ErrorClass::Conflict
-            }
-            Self::CodebaseBusy | Self::Io { .. } => ErrorClass::Transient,
+            Self::BranchCollision { .. }
+            | Self::NotOurTree { .. }
+            | Self::Occupied { .. }
+            | Self::TreeChanged
+            | Self::TreeInUse => ErrorClass::Conflict,
+            Self::CodebaseBusy | Self::Io { .. } | Self::DiskFull { .. } => ErrorClass::Transient,
             Self::Corrupt { .. } => ErrorClass::Corrupt,
         }
     }

@@ -17,38 +17,52 @@
 //!
 //! Fit for an agent that is careless; one that is hostile and runs under the same user can write to the store.
 
+mod along;
+mod base;
+mod borders;
 mod busy;
 mod collect;
 mod diff;
 mod discard;
 mod disk;
 mod error;
+mod export;
 mod fetch;
+mod gather;
+mod inside;
 mod keys;
 mod landing;
 mod locks;
+mod manifest;
 mod parse;
 mod path;
 mod person;
 mod probe;
 mod procs;
+mod removal;
 mod repository;
 mod runner;
 mod salvage;
+mod saved;
 mod special;
 mod status;
 mod store;
 mod tree;
 mod walk;
+mod workers;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use along::{BroughtAlong, LeftBehind};
+pub use base::{BaseFrom, BaseSeen, DefaultBranch, RemoteTrouble, Standing, Upstream};
+pub use borders::{Border, Borders};
 pub use busy::BusyWith;
 pub use collect::{Collected, UserBranch};
-pub use diff::CommitSummary;
-pub use discard::{DiscardProof, Emptied};
+pub use diff::{CommitSummary, FileStat};
+pub use discard::{DiscardProof, Emptied, Trashed};
 pub use error::{ErrorClass, GitError, WorktreeError};
+pub use inside::SavedInside;
 pub use keys::{BranchName, CardKey, CodebaseKey, InvalidName, KEY_MAX_BYTES, LandingKey, Oid, RunKey};
 pub use landing::{How, LandingPlan, LandingSpec, Move, MoveOutcome, MoveRecovery, Refusal};
 pub use path::{InvalidPath, RepoPath};
@@ -56,9 +70,11 @@ pub use probe::GIT_NEEDED;
 pub use repository::{Inspection, Repository};
 pub use runner::{Git, GitSetup, Identity};
 pub use salvage::{Completeness, Salvage};
+pub use saved::{SavedDetail, SavedWork};
 pub use special::Special;
 pub use status::{EntryKind, StatusEntry, TreeStatus};
 pub use tree::{Attachment, PersonCommits, Prepared, Tree, TreeSpec};
+pub use workers::WorkerBranch;
 
 use locks::{CodebaseLock, CodebaseLocks};
 use store::Store;
@@ -74,6 +90,7 @@ struct Inner {
     root: PathBuf,
     git: Git,
     locks: CodebaseLocks,
+    borders: Borders,
 }
 
 impl Worktrees {
@@ -81,10 +98,17 @@ impl Worktrees {
     /// all on one file system. The directories are made when they are needed.
     #[must_use]
     pub fn new(root: PathBuf, git: Git) -> Self {
+        Self::with_borders(root, git, Borders::none())
+    }
+
+    /// The same, ending the process at a border: for tests of what follows.
+    #[must_use]
+    pub fn with_borders(root: PathBuf, git: Git, borders: Borders) -> Self {
         let inner = Inner {
             root,
             git,
             locks: CodebaseLocks::default(),
+            borders,
         };
         Self {
             inner: Arc::new(inner),
@@ -112,6 +136,14 @@ impl Worktrees {
         self.store(codebase).refresh(repository).await
     }
 
+    pub(crate) fn borders(&self) -> Borders {
+        self.inner.borders
+    }
+
+    pub(crate) fn reach(&self, border: Border) {
+        self.inner.borders.reach(border);
+    }
+
     pub(crate) fn root(&self) -> &Path {
         &self.inner.root
     }
@@ -124,6 +156,7 @@ impl Worktrees {
         let dir = self.codebase_dir(codebase);
         Store {
             git: self.inner.git.clone(),
+            borders: self.inner.borders,
             temp: dir.join("tmp"),
             dir: dir.join("store.git"),
         }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// As text and in JSON, a backslash, a control character and a byte that is not UTF-8 are written as `\xHH`;
 /// everything else stands for itself, so that the text is readable and reads back to the same bytes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RepoPath(Vec<u8>);
 
@@ -41,6 +41,22 @@ impl RepoPath {
         self.0
             .strip_prefix(dir)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    }
+
+    /// This path from the directory `dir` on; `None` when it is not inside it.
+    pub(crate) fn relative_to(&self, dir: &Self) -> Option<Self> {
+        let rest = self.0.strip_prefix(dir.0.as_slice())?.strip_prefix(b"/")?;
+        (!rest.is_empty()).then(|| Self(rest.to_vec()))
+    }
+
+    /// This path inside the directory `dir`.
+    pub(crate) fn inside(&self, dir: &Self) -> Self {
+        Self([dir.0.as_slice(), b"/", &self.0].concat())
+    }
+
+    /// The path as an argument of a program.
+    pub(crate) fn to_os_str(&self) -> &OsStr {
+        OsStr::from_bytes(&self.0)
     }
 
     /// The directories above this path, nearest first.

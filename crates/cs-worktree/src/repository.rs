@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use bstr::ByteSlice;
 use serde::{Deserialize, Serialize};
 
+use crate::base::Upstream;
 use crate::busy::{self, BusyWith};
 use crate::error::WorktreeError;
 use crate::keys::{BranchName, Oid};
@@ -27,10 +28,13 @@ pub struct Inspection {
     pub repository: Repository,
     /// The branch of the main working tree (of the asked one where the repository is bare); `None` when it is detached.
     pub current_branch: Option<BranchName>,
-    /// The branch to work from: the current one, else `init.defaultBranch`, `main` or `master`, the first that exists.
+    /// The branch to work from: the current one, else the remote's default branch as far as it is known here, then
+    /// `init.defaultBranch`, `main` or `master`, the first that exists.
     pub base_branch: BranchName,
     /// The commit of the base branch.
     pub base_commit: Oid,
+    /// The remote's branch that belongs to the base, as last fetched.
+    pub upstream: Option<Upstream>,
     /// Number of uncommitted changes in the asked working tree, untracked files included. Agents do not see them.
     pub uncommitted: usize,
     /// Whether the repository has a remote.
@@ -57,6 +61,7 @@ impl Repository {
         let repository = Self::find(git, path).await?;
         let current_branch = repository.current_branch(git).await?;
         let (base_branch, base_commit) = repository.base(git, current_branch.as_ref()).await?;
+        let upstream = repository.upstream(git, &base_branch).await?;
         let uncommitted = repository.uncommitted(git).await?;
         let remotes = git.ok(repository.call("remote").arg("remote")).await?;
         Ok(Inspection {
@@ -64,6 +69,7 @@ impl Repository {
             current_branch,
             base_branch,
             base_commit,
+            upstream,
             uncommitted,
             has_remote: !remotes.trim_ascii().is_empty(),
         })
@@ -129,6 +135,7 @@ impl Repository {
         current: Option<&BranchName>,
     ) -> Result<(BranchName, Oid), WorktreeError> {
         let mut candidates: Vec<BranchName> = current.cloned().into_iter().collect();
+        candidates.extend(self.remembered_default(git, "origin").await?);
         let default = git
             .run(self.call("config").args(["config", "init.defaultBranch"]))
             .await?;

@@ -394,7 +394,7 @@ impl Git {
             }
             World::User => {
                 push("HOME", setup.home.as_os_str());
-                push("GIT_ALLOW_PROTOCOL", OsStr::new("file:https:ssh"));
+                push("GIT_ALLOW_PROTOCOL", OsStr::new("file:http:https:ssh"));
                 if let Some(xdg) = &setup.xdg_config_home {
                     push("XDG_CONFIG_HOME", xdg.as_os_str());
                 }

@@ -8,15 +8,19 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::Worktrees;
-use crate::collect;
+use crate::borders::Border;
 use crate::discard::DiscardProof;
 use crate::disk;
 use crate::error::WorktreeError;
-use crate::keys::{CardKey, Oid, RunKey};
+use crate::fetch::Source;
+use crate::gather;
+use crate::inside::{self, Graft};
+use crate::keys::{Oid, RunKey};
+use crate::manifest::{self, Manifest};
 use crate::parse;
 use crate::path::RepoPath;
 use crate::special::Special;
-use crate::status::{self, EntryKind, Look, StatusEntry};
+use crate::status::{self, EntryKind, Look};
 use crate::store::{self, RefMove, Store};
 use crate::tree::Tree;
 use crate::walk;
@@ -31,7 +35,7 @@ const IGNORED_NAMED: usize = 100;
 /// A salvage that is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Salvage {
-    /// The ref in the store that holds the snapshot; `None` when there was nothing uncommitted to hold.
+    /// The ref in the store that holds the snapshot; `None` when there was nothing uncommitted to hold but in submodules.
     pub reference: Option<String>,
     /// The snapshot.
     pub commit: Option<Oid>,
@@ -62,22 +66,6 @@ impl Salvage {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Manifest<'a> {
-    version: u32,
-    card: &'a CardKey,
-    run: &'a RunKey,
-    reason: &'a str,
-    reference: Option<&'a str>,
-    commit: Option<&'a Oid>,
-    parent: &'a Oid,
-    files: &'a [StatusEntry],
-    completeness: &'a Completeness,
-    /// Ignored files and directories, the first hundred. They stay in the tree and in the trash.
-    ignored: Vec<RepoPath>,
-    ignored_count: usize,
-}
-
 impl Worktrees {
     /// Saves everything of a tree that is not in the store yet. `reason` is a whole clause for the commit's subject.
     ///
@@ -87,60 +75,67 @@ impl Worktrees {
     /// # Errors
     /// [`WorktreeError::NoCard`], [`WorktreeError::CodebaseBusy`], or git or the disk failed: then nothing may be removed.
     pub async fn salvage(&self, tree: &Tree, run: &RunKey, reason: &str) -> Result<Salvage, WorktreeError> {
+        let saved = self.save_tree(tree, run, reason).await;
+        saved.map_err(|error| disk::explain(self.root(), error))
+    }
+
+    async fn save_tree(&self, tree: &Tree, run: &RunKey, reason: &str) -> Result<Salvage, WorktreeError> {
         let _lock = self.lock(&tree.spec.codebase).await?;
         let store = self.store(&tree.spec.codebase);
         let before = walk::fingerprint(&tree.path).await?;
-        let gathered = collect::gather(&store, tree, run).await?;
+        let gathered = gather::gather(&store, &Source::of(tree), &store::run_ref(run, "")).await?;
+        self.reach(Border::CommitsGathered);
         let mut look = status::look(&store, tree).await?;
         if !gathered.complete_refs {
             look.special.push(Special::HeadUnreadable);
         } else if !gathered.complete_history {
             look.special.push(Special::HistoryIncomplete);
         }
+        self.reach(Border::Looked);
+        let inside = inside::save(&store, tree, &mut look, run).await?;
+        self.reach(Border::InsideSaved);
         let entries = look.entries.clone();
-        let saved = if entries.is_empty() {
+        let asked = Asked {
+            run,
+            reason,
+            grafts: &inside.grafts,
+        };
+        let saved = if entries.is_empty() && inside.grafts.is_empty() {
             None
         } else {
-            self.save(&store, tree, &mut look, run, reason).await?
+            Some(self.save(&store, tree, &mut look, &asked).await?)
         };
         if walk::fingerprint(&tree.path).await? != before {
             look.special.push(Special::ChangedMeanwhile);
         }
         look.special.sort();
         look.special.dedup();
-        let completeness = match (&saved, look.special.is_empty()) {
-            (_, false) => Completeness::Partial(look.special.clone()),
-            (Some(_), true) => Completeness::Complete,
-            (None, true) => Completeness::Nothing,
-        };
-        let ignored = ignored(&store, tree, &look).await?;
+        let has_some = saved.is_some() || inside.inside.iter().any(|inside| inside.files.is_some());
+        let completeness = completeness(&look, has_some);
+        let ignored = ignored(&store, &look).await?;
         let (reference, commit) = saved.unzip();
-        let manifest = store
-            .dir
-            .with_file_name("salvage")
-            .join(format!("{}-{run}.json", tree.spec.card));
-        disk::write_json(
-            &manifest,
-            &Manifest {
-                version: 1,
-                card: &tree.spec.card,
-                run,
-                reason,
-                reference: reference.as_deref(),
-                commit: commit.as_ref(),
-                parent: &look.parent,
-                files: &entries,
-                completeness: &completeness,
-                ignored_count: ignored.len(),
-                ignored: ignored.into_iter().take(IGNORED_NAMED).collect(),
-            },
-        )?;
+        let manifest = Manifest {
+            version: manifest::VERSION,
+            card: tree.spec.card.clone(),
+            run: run.clone(),
+            reason: reason.to_owned(),
+            reference: reference.clone(),
+            commit: commit.clone(),
+            parent: look.parent.clone(),
+            files: entries,
+            inside: inside.inside,
+            completeness: completeness.clone(),
+            ignored_count: ignored.len(),
+            ignored: ignored.into_iter().take(IGNORED_NAMED).collect(),
+        };
+        let place = manifest.write(&store)?;
+        self.reach(Border::ManifestWritten);
         let whole = !matches!(completeness, Completeness::Partial(_));
-        let proof = whole.then(|| DiscardProof::new(tree, before));
+        let proof = whole.then(|| DiscardProof::new(tree, before, &manifest));
         Ok(Salvage {
             reference,
             commit,
-            manifest,
+            manifest: place,
             completeness,
             proof,
         })
@@ -151,17 +146,12 @@ impl Worktrees {
         store: &Store,
         tree: &Tree,
         look: &mut Look,
-        run: &RunKey,
-        reason: &str,
-    ) -> Result<Option<(String, Oid)>, WorktreeError> {
-        let object = snapshot(store, tree, look).await?;
-        for left in status::compare(store, tree, look).await? {
-            let named = look.special.iter().any(|s| special_path(s) == Some(&left.path));
-            if !named && !look.special.iter().any(|s| matches!(s, Special::TooMany { .. })) {
-                look.special.push(Special::NotSaved(left.path));
-            }
-        }
-        let subject = reason.replace(['\n', '\r'], " ");
+        asked: &Asked<'_>,
+    ) -> Result<(String, Oid), WorktreeError> {
+        let run = asked.run;
+        let object = snapshot(store, look, asked.grafts).await?;
+        name_unsaved(store, look).await?;
+        let subject = asked.reason.replace(['\n', '\r'], " ");
         let message = format!(
             "salvage: {subject}\n\nCs-Panel-Card: {}\nCs-Panel-Run: {run}\n",
             tree.spec.card
@@ -174,19 +164,54 @@ impl Worktrees {
             commit = commit.args(["-p", merged.as_str()]);
         }
         let commit = parse::oid("commit-tree", &self.git().ok(commit.stdin(message)).await?)?;
-        keep(store, run, &commit, &look.parent).await.map(Some)
+        self.reach(Border::SnapshotMade);
+        let kept = keep(
+            store,
+            &store::run_ref(run, "salvage"),
+            &commit,
+            Some(&look.parent),
+        )
+        .await?;
+        self.reach(Border::SnapshotKept);
+        Ok(kept)
     }
 }
 
-/// Makes the snapshot's ref, or finds an equal one; then reads it back.
-async fn keep(
+fn completeness(look: &Look, has_some: bool) -> Completeness {
+    match (look.special.is_empty(), has_some) {
+        (false, _) => Completeness::Partial(look.special.clone()),
+        (true, true) => Completeness::Complete,
+        (true, false) => Completeness::Nothing,
+    }
+}
+
+/// What a snapshot is made for, and of.
+struct Asked<'a> {
+    run: &'a RunKey,
+    reason: &'a str,
+    grafts: &'a [Graft],
+}
+
+/// Compares the files with the snapshot, and names those that are not in it.
+pub(crate) async fn name_unsaved(store: &Store, look: &mut Look) -> Result<(), WorktreeError> {
+    for left in status::compare(store, look).await? {
+        let named = look.special.iter().any(|s| left_out_path(s) == Some(&left.path));
+        if !named && !look.special.iter().any(|s| matches!(s, Special::TooMany { .. })) {
+            look.special.push(Special::NotSaved(left.path));
+        }
+    }
+    Ok(())
+}
+
+/// Makes a snapshot's ref below a name, or finds an equal one; then reads it back.
+pub(crate) async fn keep(
     store: &Store,
-    run: &RunKey,
+    below: &str,
     commit: &Oid,
-    parent: &Oid,
+    parent: Option<&Oid>,
 ) -> Result<(String, Oid), WorktreeError> {
     for n in 1..=SNAPSHOTS_MAX {
-        let name = store::run_ref(run, &format!("salvage/{n}"));
+        let name = format!("{below}/{n}");
         let there = match store.commit(&name).await? {
             Some(there) => there,
             None if store.move_ref(&name, commit, None).await? == RefMove::Moved => {
@@ -205,18 +230,18 @@ async fn keep(
         }
     }
     Err(WorktreeError::Corrupt {
-        what: format!("run {run} has {SNAPSHOTS_MAX} snapshots already"),
+        what: format!("{below} has {SNAPSHOTS_MAX} snapshots already"),
     })
 }
 
-async fn same_snapshot(store: &Store, a: &Oid, b: &Oid, parent: &Oid) -> Result<bool, WorktreeError> {
+async fn same_snapshot(store: &Store, a: &Oid, b: &Oid, parent: Option<&Oid>) -> Result<bool, WorktreeError> {
     let tree = |c: &Oid| {
         store
             .call("rev-parse")
             .args(["rev-parse".to_owned(), format!("{c}^{{tree}}")])
     };
     let same_tree = store.git.ok(tree(a)).await? == store.git.ok(tree(b)).await?;
-    Ok(same_tree && store.commit(&format!("{a}^1")).await?.as_ref() == Some(parent))
+    Ok(same_tree && store.commit(&format!("{a}^1")).await?.as_ref() == parent)
 }
 
 async fn merge_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
@@ -227,12 +252,12 @@ async fn merge_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeE
     store.commit(oid.as_str()).await
 }
 
-fn special_path(special: &Special) -> Option<&RepoPath> {
+/// The file that is left out of the snapshot because of this.
+fn left_out_path(special: &Special) -> Option<&RepoPath> {
     match special {
-        Special::TooLarge(path)
-        | Special::Unreadable(path)
-        | Special::NotSaved(path)
-        | Special::NotAFile(path) => Some(path),
+        Special::TooLarge(_) | Special::Unreadable(_) | Special::NotSaved(_) | Special::NotAFile(_) => {
+            special.path()
+        }
         Special::NestedRepository(_)
         | Special::Submodule(_)
         | Special::Filtered(_)
@@ -247,10 +272,10 @@ fn special_path(special: &Special) -> Option<&RepoPath> {
     }
 }
 
-/// Writes the tree's files, except those that are special, as a tree object in the store.
-pub(crate) async fn snapshot(store: &Store, tree: &Tree, look: &mut Look) -> Result<Oid, WorktreeError> {
+/// Writes the files, except those that are special, and what repositories inside left, as a tree object in the store.
+pub(crate) async fn snapshot(store: &Store, look: &mut Look, grafts: &[Graft]) -> Result<Oid, WorktreeError> {
     let too_many = look.special.iter().any(|s| matches!(s, Special::TooMany { .. }));
-    let left_out = |path: &RepoPath| too_many || look.special.iter().any(|s| special_path(s) == Some(path));
+    let left_out = |path: &RepoPath| too_many || look.special.iter().any(|s| left_out_path(s) == Some(path));
     let mut removed = Vec::new();
     let mut added = Vec::new();
     for entry in &look.entries {
@@ -264,24 +289,22 @@ pub(crate) async fn snapshot(store: &Store, tree: &Tree, look: &mut Look) -> Res
     }
     if !removed.is_empty() {
         let remove = look
-            .call(store, tree, "update-index")
+            .call(store, "update-index")
             .args(["update-index", "-z", "--index-info"]);
         store.git.ok(remove.stdin(removed)).await?;
     }
-    let refused = add(store, tree, look, added).await?;
+    let refused = add(store, look, added).await?;
     look.special.extend(refused.into_iter().map(Special::NotSaved));
-    let write = look.call(store, tree, "write-tree").arg("write-tree");
+    for graft in grafts {
+        graft.put_into(store, look).await?;
+    }
+    let write = look.call(store, "write-tree").arg("write-tree");
     Ok(parse::oid("write-tree", &store.git.ok(write).await?)?)
 }
 
 /// Adds files to the temporary index. Git refuses the whole list for one bad file, so a refused list is halved until the
 /// bad ones are alone; those are given back.
-async fn add(
-    store: &Store,
-    tree: &Tree,
-    look: &Look,
-    files: Vec<RepoPath>,
-) -> Result<Vec<RepoPath>, WorktreeError> {
+async fn add(store: &Store, look: &Look, files: Vec<RepoPath>) -> Result<Vec<RepoPath>, WorktreeError> {
     let mut refused = Vec::new();
     let mut lists = vec![files];
     while let Some(mut list) = lists.pop() {
@@ -297,7 +320,7 @@ async fn add(
             names.extend_from_slice(path.as_bytes());
             names.push(0);
         }
-        let add = look.call(store, tree, "update-index");
+        let add = look.call(store, "update-index");
         let add = add
             .args(["update-index", "--add", "--replace", "-z", "--stdin"])
             .stdin(names);
@@ -314,8 +337,8 @@ async fn add(
     Ok(refused)
 }
 
-async fn ignored(store: &Store, tree: &Tree, look: &Look) -> Result<Vec<RepoPath>, WorktreeError> {
-    let list = look.call(store, tree, "ls-files");
+async fn ignored(store: &Store, look: &Look) -> Result<Vec<RepoPath>, WorktreeError> {
+    let list = look.call(store, "ls-files");
     let list = list.args(["ls-files", "-o", "-i", "-z", "--directory", "--exclude-standard"]);
     Ok(parse::z_paths(&store.git.ok(list).await?))
 }

@@ -11,11 +11,11 @@ use crate::path::RepoPath;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Special {
-    /// A git repository inside the tree; its files and commits are not in the snapshot.
+    /// A git repository inside the tree. In a salvage: one that could not be saved whole, or that the tree ignores.
     NestedRepository(RepoPath),
-    /// A populated submodule; its commits are not in the snapshot.
+    /// A populated submodule. In a salvage: one that could not be saved whole.
     Submodule(RepoPath),
-    /// A changed file whose content goes through a filter such as LFS; the snapshot holds it unfiltered.
+    /// A changed file whose content goes through a filter; the snapshot holds it unfiltered.
     Filtered(RepoPath),
     /// A merge, rebase or the like is under way in the tree; the snapshot holds the files, not the operation.
     UnderWay(BusyWith),
@@ -44,6 +44,50 @@ pub enum Special {
     NotSaved(RepoPath),
     /// The tree changed while it was saved.
     ChangedMeanwhile,
+}
+
+impl Special {
+    /// The path of the file or directory that it names.
+    #[must_use]
+    pub fn path(&self) -> Option<&RepoPath> {
+        match self {
+            Self::NestedRepository(path)
+            | Self::Submodule(path)
+            | Self::Filtered(path)
+            | Self::Unreadable(path)
+            | Self::NotAFile(path)
+            | Self::Mount(path)
+            | Self::TooLarge(path)
+            | Self::NotSaved(path) => Some(path),
+            Self::UnderWay(_)
+            | Self::Unmerged
+            | Self::IndexUnreadable
+            | Self::HeadUnreadable
+            | Self::HistoryIncomplete
+            | Self::TooMany { .. }
+            | Self::ChangedMeanwhile => None,
+        }
+    }
+
+    /// What was found in a repository inside a tree, as something of the tree. What has no path of its own is the repository's.
+    pub(crate) fn inside(self, dir: &RepoPath) -> Self {
+        match self {
+            Self::NestedRepository(path) => Self::NestedRepository(path.inside(dir)),
+            Self::Submodule(path) => Self::Submodule(path.inside(dir)),
+            Self::Filtered(path) => Self::Filtered(path.inside(dir)),
+            Self::Unreadable(path) => Self::Unreadable(path.inside(dir)),
+            Self::NotAFile(path) => Self::NotAFile(path.inside(dir)),
+            Self::Mount(path) => Self::Mount(path.inside(dir)),
+            Self::TooLarge(path) => Self::TooLarge(path.inside(dir)),
+            Self::NotSaved(path) => Self::NotSaved(path.inside(dir)),
+            Self::UnderWay(_)
+            | Self::Unmerged
+            | Self::IndexUnreadable
+            | Self::HeadUnreadable
+            | Self::HistoryIncomplete => Self::NestedRepository(dir.clone()),
+            whole @ (Self::TooMany { .. } | Self::ChangedMeanwhile) => whole,
+        }
+    }
 }
 
 impl fmt::Display for Special {

@@ -3,15 +3,18 @@
 //! The tree's HEAD is fetched into the store, read into a temporary index, and the tree's files are compared with that.
 //! The tree's own index is used as data only: for conflicts and for the files that a sparse checkout leaves out.
 
+pub(crate) mod seed;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Worktrees;
 use crate::busy;
 use crate::error::WorktreeError;
-use crate::fetch;
+use crate::fetch::{Source, fetch_from};
 use crate::keys::Oid;
 use crate::parse::{self, GITLINK};
 use crate::path::RepoPath;
@@ -81,34 +84,37 @@ impl Worktrees {
     }
 }
 
-/// A look at a tree, with the temporary index that it was made with.
+/// A look at the files of a tree, or of a repository inside it, with the temporary index that it was made with.
 #[derive(Debug)]
 pub(crate) struct Look {
     temp: tempfile::TempDir,
-    /// The tree's HEAD; `None` when it cannot be read.
+    /// The directory with the files.
+    root: PathBuf,
+    /// The HEAD; `None` when it cannot be read.
     pub(crate) head: Option<Oid>,
-    /// The commit that the files were compared with: HEAD, else the card's head.
+    /// The commit that the files were compared with: HEAD, else the card's head; all zeros for a repository inside the tree
+    /// that has no commit.
     pub(crate) parent: Oid,
     pub(crate) entries: Vec<StatusEntry>,
     pub(crate) special: Vec<Special>,
     /// Nested repositories and submodules: nothing below them is an entry.
-    repositories: Vec<RepoPath>,
+    pub(crate) repositories: Vec<RepoPath>,
     /// Files that a sparse checkout leaves out.
     sparse: BTreeSet<RepoPath>,
 }
 
 impl Look {
-    pub(crate) fn index(&self) -> std::path::PathBuf {
+    pub(crate) fn index(&self) -> PathBuf {
         self.temp.path().join("index")
     }
 
-    /// A call with our git directory, the tree's files and the temporary index.
-    pub(crate) fn call(&self, store: &Store, tree: &Tree, op: &'static str) -> Call {
+    /// A call with our git directory, the files and the temporary index.
+    pub(crate) fn call(&self, store: &Store, op: &'static str) -> Call {
         store
             .call(op)
-            .work_tree(&tree.path)
+            .work_tree(&self.root)
             .index(&self.index())
-            .cwd(&tree.path)
+            .cwd(&self.root)
     }
 }
 
@@ -120,9 +126,9 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
         None => store.card_head(&tree.spec.card).await?,
     };
     let found = walk::survey(&tree.path).await?;
-    let temp = store.temp_dir()?;
     let mut look = Look {
-        temp,
+        temp: store.temp_dir()?,
+        root: tree.path.clone(),
         head,
         parent,
         entries: Vec::new(),
@@ -133,22 +139,69 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
     if look.head.is_none() {
         look.special.push(Special::HeadUnreadable);
     }
+    seed::take(store, &tree.spec.card, &look.index());
     let read = look
-        .call(store, tree, "read-tree")
-        .args(["read-tree", look.parent.as_str()]);
-    store.git.ok(read).await?;
-    name_repositories(store, tree, &mut look).await?;
-    read_own_index(store, tree, &mut look).await?;
+        .call(store, "read-tree")
+        .args(["read-tree", "-m", look.parent.as_str()]);
+    if store.git.run(read).await?.code != 0 {
+        seed::forget(store, &tree.spec.card);
+        drop(fs::remove_file(look.index()));
+        let read = look
+            .call(store, "read-tree")
+            .args(["read-tree", look.parent.as_str()]);
+        store.git.ok(read).await?;
+    }
+    name_repositories(store, &mut look).await?;
     look.special.extend(
         busy::under_way(&tree.path.join(".git"))
             .into_iter()
             .map(Special::UnderWay),
     );
-    look.entries = compare(store, tree, &look).await?;
-    find_filtered(store, tree, &mut look).await?;
-    find_unsavable(tree, &mut look);
-    look.special.sort();
-    look.special.dedup();
+    look.fill(store, &tree.path.join(".git"), &mut Budget::default())
+        .await?;
+    seed::keep(store, &tree.spec.card, &look.index());
+    Ok(look)
+}
+
+/// A repository inside a tree.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    /// The directory with its files.
+    pub(crate) root: PathBuf,
+    /// Its git directory, where it has one.
+    pub(crate) git_dir: Option<PathBuf>,
+    /// Its HEAD in the store.
+    pub(crate) head: Option<Oid>,
+    /// The repositories inside it.
+    pub(crate) repositories: Vec<RepoPath>,
+    /// The name that stands for no object.
+    pub(crate) zero: Oid,
+}
+
+/// Looks at a repository inside a tree. Its special files are those of the tree: they are not looked for again.
+pub(crate) async fn look_inside(
+    store: &Store,
+    inside: Inside,
+    budget: &mut Budget,
+) -> Result<Look, WorktreeError> {
+    let mut look = Look {
+        temp: store.temp_dir()?,
+        root: inside.root,
+        parent: inside.head.clone().unwrap_or(inside.zero),
+        head: inside.head,
+        entries: Vec::new(),
+        special: Vec::new(),
+        repositories: inside.repositories,
+        sparse: BTreeSet::new(),
+    };
+    let seed = match &look.head {
+        Some(head) => head.as_str(),
+        None => "--empty",
+    };
+    let read = look.call(store, "read-tree").args(["read-tree", seed]);
+    store.git.ok(read).await?;
+    let git_dir = inside.git_dir.unwrap_or_else(|| look.root.join(".git"));
+    look.fill(store, &git_dir, budget).await?;
     Ok(look)
 }
 
@@ -156,18 +209,18 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
 pub(crate) async fn fetch_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
     let name = format!("refs/cs-panel/card/{}/seen", tree.spec.card);
     let refspec = format!("+HEAD:{name}");
-    if !fetch::fetch_from_tree(store, tree, &[&refspec]).await? {
+    if !fetch_from(store, &Source::of(tree), &[&refspec]).await? {
         return Ok(None);
     }
     store.commit(&name).await
 }
 
 /// Tells submodules from other repositories in the tree.
-async fn name_repositories(store: &Store, tree: &Tree, look: &mut Look) -> Result<(), WorktreeError> {
+async fn name_repositories(store: &Store, look: &mut Look) -> Result<(), WorktreeError> {
     if look.repositories.is_empty() {
         return Ok(());
     }
-    let list = look.call(store, tree, "ls-files").args(["ls-files", "-s", "-z"]);
+    let list = look.call(store, "ls-files").args(["ls-files", "-s", "-z"]);
     let out = store.git.ok(list).await?;
     let links = parse::z_fields(&out).filter(|f| f.starts_with(b"160000 "));
     let links: BTreeSet<RepoPath> = links
@@ -189,9 +242,9 @@ async fn name_repositories(store: &Store, tree: &Tree, look: &mut Look) -> Resul
     Ok(())
 }
 
-/// Reads a copy of the tree's index: its conflicts and the files that a sparse checkout leaves out.
-async fn read_own_index(store: &Store, tree: &Tree, look: &mut Look) -> Result<(), WorktreeError> {
-    let own = tree.path.join(".git/index");
+/// Reads a copy of the repository's own index: its conflicts and the files that a sparse checkout leaves out.
+async fn read_own_index(store: &Store, git_dir: &Path, look: &mut Look) -> Result<(), WorktreeError> {
+    let own = git_dir.join("index");
     if !own.symlink_metadata().is_ok_and(|m| m.is_file()) {
         return Ok(());
     }
@@ -216,19 +269,17 @@ async fn read_own_index(store: &Store, tree: &Tree, look: &mut Look) -> Result<(
 }
 
 /// Compares the files with the temporary index.
-pub(crate) async fn compare(
-    store: &Store,
-    tree: &Tree,
-    look: &Look,
-) -> Result<Vec<StatusEntry>, WorktreeError> {
+pub(crate) async fn compare(store: &Store, look: &Look) -> Result<Vec<StatusEntry>, WorktreeError> {
     let refresh = look
-        .call(store, tree, "update-index")
+        .call(store, "update-index")
         .args(["update-index", "-q", "--really-refresh"]);
     // Its exit code only says whether something differs.
     store.git.run(refresh).await?;
-    let diff = look.call(store, tree, "diff-files");
+    let diff = look.call(store, "diff-files");
+    // Otherwise git runs `git status` in a repository inside the tree, by that repository's own configuration.
     let diff = diff.args([
         "diff-files",
+        "--ignore-submodules=dirty",
         "--raw",
         "-z",
         "--no-renames",
@@ -252,7 +303,7 @@ pub(crate) async fn compare(
         });
     }
     let others = look
-        .call(store, tree, "ls-files")
+        .call(store, "ls-files")
         .args(["ls-files", "-o", "-z", "--exclude-standard"]);
     for path in parse::z_paths(&store.git.ok(others).await?) {
         if !path.as_bytes().ends_with(b"/") && !look.hides(&path, false) {
@@ -267,8 +318,30 @@ pub(crate) async fn compare(
 }
 
 impl Look {
+    /// Finds what is uncommitted, once the temporary index holds what is committed.
+    async fn fill(
+        &mut self,
+        store: &Store,
+        git_dir: &Path,
+        budget: &mut Budget,
+    ) -> Result<(), WorktreeError> {
+        read_own_index(store, git_dir, self).await?;
+        self.entries = compare(store, self).await?;
+        find_filtered(store, self).await?;
+        find_unsavable(self, budget);
+        self.special.sort();
+        self.special.dedup();
+        Ok(())
+    }
+
     fn hides(&self, path: &RepoPath, deleted: bool) -> bool {
         deleted && self.sparse.contains(path) || self.repositories.iter().any(|r| path.is_within(r))
+    }
+
+    /// Adds a file that nothing tracks here.
+    pub(crate) fn add_untracked(&mut self, path: RepoPath) {
+        let kind = EntryKind::Untracked;
+        self.entries.push(StatusEntry { path, kind });
     }
 
     fn present(&self) -> impl Iterator<Item = &RepoPath> {
@@ -280,7 +353,7 @@ impl Look {
 }
 
 /// Finds changed files with a `filter` attribute. Their filter is not run, so that what we would save is raw.
-async fn find_filtered(store: &Store, tree: &Tree, look: &mut Look) -> Result<(), WorktreeError> {
+async fn find_filtered(store: &Store, look: &mut Look) -> Result<(), WorktreeError> {
     let mut names = Vec::new();
     for path in look.present() {
         names.extend_from_slice(path.as_bytes());
@@ -290,7 +363,7 @@ async fn find_filtered(store: &Store, tree: &Tree, look: &mut Look) -> Result<()
         return Ok(());
     }
     let ask = look
-        .call(store, tree, "check-attr")
+        .call(store, "check-attr")
         .args(["check-attr", "-z", "--stdin", "filter"]);
     let out = store.git.ok(ask.stdin(names)).await?;
     let fields: Vec<&[u8]> = parse::z_fields(&out).collect();
@@ -303,26 +376,32 @@ async fn find_filtered(store: &Store, tree: &Tree, look: &mut Look) -> Result<()
     Ok(())
 }
 
+/// What is left of the limits, for a tree and the repositories inside it together.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    files: usize,
+    bytes: u64,
+}
+
 /// Applies the limits, before anything is added.
-fn find_unsavable(tree: &Tree, look: &mut Look) {
-    let files = look.entries.len();
-    if files > FILES_MAX {
-        look.special.push(Special::TooMany { files });
+fn find_unsavable(look: &mut Look, budget: &mut Budget) {
+    budget.files += look.entries.len();
+    if budget.files > FILES_MAX {
+        look.special.push(Special::TooMany { files: budget.files });
         return;
     }
-    let mut total = 0;
     let mut special = Vec::new();
     for path in look.present() {
-        let file = path.below(&tree.path);
+        let file = path.below(&look.root);
         let Ok(meta) = file.symlink_metadata() else {
             continue;
         };
-        if meta.len() > FILE_MAX_BYTES || total + meta.len() > TOTAL_MAX_BYTES {
+        if meta.len() > FILE_MAX_BYTES || budget.bytes + meta.len() > TOTAL_MAX_BYTES {
             special.push(Special::TooLarge(path.clone()));
         } else if meta.is_file() && File::open(&file).is_err() {
             special.push(Special::Unreadable(path.clone()));
         } else {
-            total += meta.len();
+            budget.bytes += meta.len();
         }
     }
     look.special.extend(special);

@@ -1,12 +1,15 @@
 //! The store: one bare repository per codebase, written by nobody but us.
 //!
-//! Its refs are `refs/cs-panel/base/<branch>` (the user's branches as last fetched), `refs/cs-panel/card/<card>/{head,base}`
+//! Its refs are `refs/cs-panel/base/<branch>` (the user's branches as last fetched), `refs/cs-panel/remote/<remote>/<branch>`
+//! (the remote's that cards began at), `refs/cs-panel/card/<card>/{head,base}`
 //! (where a card stands and where it began), `refs/cs-panel/run/<run>/...` (everything an attempt left, kept) and
 //! `refs/cs-panel/land/<landing>` (merge commits on their way). Every ref moves with its old value or is made once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::base::Upstream;
+use crate::borders::{Border, Borders};
 use crate::error::{GitError, WorktreeError};
 use crate::keys::{BranchName, CardKey, LandingKey, Oid, RunKey};
 use crate::parse;
@@ -22,6 +25,7 @@ const SETTINGS: &str =
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     pub(crate) git: Git,
+    pub(crate) borders: Borders,
     /// The bare repository.
     pub(crate) dir: PathBuf,
     /// For temporary indexes and halves of new stores, on the same file system.
@@ -89,7 +93,10 @@ impl Store {
         let mut text = fs::read_to_string(&config).map_err(WorktreeError::io("read", &config))?;
         text.push_str(SETTINGS);
         fs::write(&config, text).map_err(WorktreeError::io("write", &config))?;
-        fs::rename(&dir, &self.dir).map_err(WorktreeError::io("make", &self.dir))
+        self.borders.reach(Border::StoreHalf);
+        fs::rename(&dir, &self.dir).map_err(WorktreeError::io("make", &self.dir))?;
+        self.borders.reach(Border::StoreMade);
+        Ok(())
     }
 
     /// The fetch reads the user's configuration because git checks there whether it may read the repository.
@@ -109,6 +116,26 @@ impl Store {
             .arg(&repository.common_dir);
         self.git
             .ok(fetch.arg("+refs/heads/*:refs/cs-panel/base/*"))
+            .await?;
+        self.borders.reach(Border::BranchesFetched);
+        Ok(())
+    }
+
+    /// Fetches the remote's branch as the user's repository has it; no remote is asked.
+    pub(crate) async fn fetch_upstream(
+        &self,
+        repository: &Repository,
+        upstream: &Upstream,
+    ) -> Result<(), WorktreeError> {
+        let fetch = Call::new(World::User, "fetch")
+            .git_dir(&self.dir)
+            .limit(COPY_LIMIT);
+        let fetch = fetch.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+        let fetch = fetch.args(["--update-shallow", "--no-recurse-submodules"]);
+        let name = &upstream.name;
+        let refspec = format!("+refs/remotes/{name}:refs/cs-panel/remote/{name}");
+        self.git
+            .ok(fetch.arg(&repository.common_dir).arg(refspec))
             .await?;
         Ok(())
     }

@@ -1,7 +1,11 @@
 //! A card's tree: a clone with its own `.git`, made whole or not at all, found again by its identity file.
 
+mod clone;
 mod intake;
 mod restore;
+
+pub(crate) use clone::on_clone;
+pub(crate) use intake::{bring_objects, own_directories};
 
 use std::fs;
 use std::io;
@@ -11,11 +15,15 @@ use bstr::ByteSlice;
 use serde::{Deserialize, Serialize};
 
 use crate::Worktrees;
+use crate::base::{BaseFrom, BaseSeen, Standing};
+use crate::disk;
 use crate::error::WorktreeError;
-use crate::keys::{BranchName, CardKey, CodebaseKey, Oid};
+use crate::keys::{BranchName, CardKey, CodebaseKey, InvalidName, Oid};
 use crate::repository::Repository;
-use crate::runner::{COPY_LIMIT, Call, World};
 use crate::store::{self, RefMove, Store};
+
+use clone::NewTree;
+use intake::Position;
 
 /// Which tree is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +36,9 @@ pub struct TreeSpec {
     pub branch: BranchName,
     /// The user's branch that the card starts from and lands on.
     pub base_branch: BranchName,
+    /// For a worker's tree: the card at whose tip it begins, and to which its commits come back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_of: Option<CardKey>,
 }
 
 impl TreeSpec {
@@ -39,7 +50,22 @@ impl TreeSpec {
             branch: BranchName::for_card(&card, title),
             card,
             base_branch,
+            worker_of: None,
         }
+    }
+
+    /// The tree of a card's `number`-th worker: a clone at the card's tip, with the branch `<card's branch>--<number>`.
+    ///
+    /// # Errors
+    /// The card's names are too long to carry a number.
+    pub fn for_worker(&self, number: u32) -> Result<Self, InvalidName> {
+        Ok(Self {
+            codebase: self.codebase.clone(),
+            card: CardKey::new(format!("{}--{number}", self.card))?,
+            branch: BranchName::new(format!("{}--{number}", self.branch))?,
+            base_branch: self.base_branch.clone(),
+            worker_of: Some(self.card.clone()),
+        })
     }
 }
 
@@ -65,6 +91,8 @@ pub struct Prepared {
     pub attachment: Attachment,
     /// What became of commits that the person made on the card's branch.
     pub person: PersonCommits,
+    /// Where the base stands.
+    pub base: BaseSeen,
 }
 
 /// How a tree came to be there.
@@ -112,7 +140,8 @@ impl Worktrees {
     /// Makes the card's tree, or finds the one that is there.
     ///
     /// Idempotent. A crash leaves either no tree or a whole one. A tree that is there keeps all its files, committed or
-    /// not. The user's branches are fetched first, so that the tree starts from the base of this moment.
+    /// not. The user's branches are fetched first, so that the tree starts from the base of this moment: the user's branch, or
+    /// the remote's where that has more, [`BaseFrom::Newest`].
     ///
     /// # Errors
     /// [`WorktreeError::BaseMissing`], [`WorktreeError::BranchCollision`], [`WorktreeError::NotOurTree`],
@@ -122,11 +151,34 @@ impl Worktrees {
         repository: &Repository,
         spec: &TreeSpec,
     ) -> Result<Prepared, WorktreeError> {
+        self.prepare_tree_from(repository, spec, BaseFrom::Newest).await
+    }
+
+    /// The same, where the person has said which side of a base counts. It matters at the first call for a card only.
+    ///
+    /// # Errors
+    /// As [`prepare_tree`](Self::prepare_tree).
+    pub async fn prepare_tree_from(
+        &self,
+        repository: &Repository,
+        spec: &TreeSpec,
+        from: BaseFrom,
+    ) -> Result<Prepared, WorktreeError> {
+        let prepared = self.prepare(repository, spec, from).await;
+        prepared.map_err(|error| disk::explain(self.root(), error))
+    }
+
+    async fn prepare(
+        &self,
+        repository: &Repository,
+        spec: &TreeSpec,
+        from: BaseFrom,
+    ) -> Result<Prepared, WorktreeError> {
         let _lock = self.lock(&spec.codebase).await?;
         let store = self.store(&spec.codebase);
         store.refresh(repository).await?;
         self.refuse_collisions(repository, &spec.branch).await?;
-        let position = intake::position(&store, spec).await?;
+        let (position, base) = self.stand(&store, repository, spec, from).await?;
         let dir = self.tree_dir(spec);
         self.sweep_halves(spec);
         if let Some(found) = self.find_tree(spec)? {
@@ -139,6 +191,7 @@ impl Worktrees {
                 head,
                 attachment: Attachment::Reattached,
                 person,
+                base,
             });
         }
         let head = intake::accept(&store, &spec.card, &position).await?;
@@ -154,22 +207,48 @@ impl Worktrees {
             },
         )
         .await?;
-        let tree = Tree {
-            spec: spec.clone(),
-            path: dir.join(WORK_DIR),
-            base_commit: position.base.clone(),
-        };
         let attachment = if position.is_new {
             Attachment::Created
         } else {
             Attachment::Recloned
         };
+        let person = position.person_when_cloned();
+        let tree = Tree {
+            spec: spec.clone(),
+            path: dir.join(WORK_DIR),
+            base_commit: position.base,
+        };
         Ok(Prepared {
             tree,
             head,
             attachment,
-            person: position.person_when_cloned(),
+            person,
+            base,
         })
+    }
+
+    /// Looks where the card stands and where its base does, the remote's side of it too where that counts.
+    async fn stand(
+        &self,
+        store: &Store,
+        repository: &Repository,
+        spec: &TreeSpec,
+        from: BaseFrom,
+    ) -> Result<(Position, BaseSeen), WorktreeError> {
+        let upstream = repository.upstream(self.git(), &spec.base_branch).await?;
+        let standing = Standing::of(upstream.as_ref());
+        let begins = upstream.as_ref().filter(|_| standing.begins_at_remote(from));
+        if let Some(upstream) = begins {
+            store.fetch_upstream(repository, upstream).await?;
+        }
+        let position = intake::position(store, spec, begins.map(|upstream| &upstream.tip)).await?;
+        let behind = position.behind;
+        let base = BaseSeen {
+            standing,
+            upstream,
+            behind,
+        };
+        Ok((position, base))
     }
 
     /// Finds the card's tree without touching anything; `None` when it is not on this machine, also when somebody removed it
@@ -251,7 +330,7 @@ impl Worktrees {
     }
 
     /// A branch `cs` forbids `cs/x`, `cs/x/y` forbids `cs/x`, and some file systems know no upper and lower case.
-    async fn refuse_collisions(
+    pub(crate) async fn refuse_collisions(
         &self,
         repository: &Repository,
         branch: &BranchName,
@@ -277,106 +356,6 @@ impl Worktrees {
         }
         Ok(())
     }
-
-    async fn clone_tree(
-        &self,
-        store: &Store,
-        repository: &Repository,
-        dir: &Path,
-        new: NewTree<'_>,
-    ) -> Result<(), WorktreeError> {
-        let half = self.bare_clone(store, repository, &new).await?;
-        let work = half.path().join(WORK_DIR);
-        let git_dir = work.join(".git");
-        let switch = on_clone("switch", &git_dir).work_tree(&work).args([
-            "switch",
-            "--quiet",
-            "--no-track",
-            "-c",
-            new.spec.branch.as_str(),
-        ]);
-        self.git().ok(switch.arg(new.head.as_str()).cwd(&work)).await?;
-        let file = TreeFile {
-            version: 1,
-            spec: new.spec.clone(),
-            base_commit: new.base.clone(),
-        };
-        crate::disk::write_json(&half.path().join(TREE_FILE), &file)?;
-        fs::rename(half.path(), dir).map_err(WorktreeError::io("put in place", dir))?;
-        // The directory has its final name: there is nothing left to clean up.
-        drop(half.keep());
-        Ok(())
-    }
-
-    /// Clones the store into a directory beside the tree's place: a git directory that knows the card's head, and no files.
-    async fn bare_clone(
-        &self,
-        store: &Store,
-        repository: &Repository,
-        new: &NewTree<'_>,
-    ) -> Result<tempfile::TempDir, WorktreeError> {
-        let parent = self.root().join("cards").join(new.spec.card.as_str());
-        fs::create_dir_all(&parent).map_err(WorktreeError::io("make", &parent))?;
-        let half = tempfile::Builder::new()
-            .prefix(&Self::half_prefix(new.spec))
-            .tempdir_in(&parent)
-            .map_err(WorktreeError::io("make a directory in", &parent))?;
-        let work = half.path().join(WORK_DIR);
-        self.run_clone(store, &work).await?;
-        self.set_up_clone(repository, &work).await?;
-        let git_dir = work.join(".git");
-        let fetch = on_clone("fetch", &git_dir).work_tree(&work);
-        let fetch = fetch.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin"]);
-        self.git().ok(fetch.arg(store::head_ref(&new.spec.card))).await?;
-        Ok(half)
-    }
-
-    /// Packs are hardlinked where the file system allows it. `--local` is not said: it would forbid the copy elsewhere.
-    async fn run_clone(&self, store: &Store, work: &Path) -> Result<(), WorktreeError> {
-        let clone =
-            Call::new(World::Ours, "clone").args(["clone", "--quiet", "--template=", "--no-checkout"]);
-        let clone = clone.args(["--no-tags", "--origin=origin"]);
-        let clone = clone.args([
-            "-c",
-            "remote.origin.fetch=+refs/cs-panel/base/*:refs/remotes/origin/*",
-        ]);
-        // What the user has in their history is not ours to find fault with.
-        let clone = clone.setting("transfer.fsckObjects=false").limit(COPY_LIMIT);
-        self.git().ok(clone.arg(&store.dir).arg(work)).await?;
-        Ok(())
-    }
-
-    /// A push from the tree goes nowhere, and the agent commits as the user does in their repository.
-    async fn set_up_clone(&self, repository: &Repository, work: &Path) -> Result<(), WorktreeError> {
-        let identity = self.git().identity().clone();
-        let mut settings = vec![("remote.origin.pushurl".to_owned(), "DISABLED".to_owned())];
-        for (key, fallback) in [("user.name", identity.name), ("user.email", identity.email)] {
-            let ask = self
-                .git()
-                .run(repository.call("config").args(["config", key]))
-                .await?;
-            let value = ask.stdout.trim_ascii().to_str_lossy().into_owned();
-            settings.push((key.to_owned(), if value.is_empty() { fallback } else { value }));
-        }
-        for (key, value) in settings {
-            let set = Call::new(World::Ours, "config").git_dir(&work.join(".git"));
-            self.git().ok(set.args(["config", &key, &value])).await?;
-        }
-        Ok(())
-    }
-}
-
-/// A call on a clone that nobody but us has written.
-fn on_clone(op: &'static str, git_dir: &Path) -> Call {
-    let call = Call::new(World::Ours, op).git_dir(git_dir);
-    // What the user has in their history is not ours to find fault with.
-    call.setting("transfer.fsckObjects=false").limit(COPY_LIMIT)
-}
-
-struct NewTree<'a> {
-    spec: &'a TreeSpec,
-    head: &'a Oid,
-    base: &'a Oid,
 }
 
 fn is_empty(dir: &Path) -> bool {

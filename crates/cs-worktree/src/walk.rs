@@ -19,7 +19,7 @@ pub(crate) struct Found {
     pub(crate) special: Vec<Special>,
 }
 
-/// Walks the files of the tree, without its own `.git` and without entering nested repositories.
+/// Walks the files of the tree, those of nested repositories too, without any `.git`.
 pub(crate) async fn survey(root: &Path) -> Result<Found, WorktreeError> {
     let root = root.to_owned();
     in_background(root.clone(), move || {
@@ -43,15 +43,13 @@ fn survey_dir(root: &Path, dir: &Path, device: u64, dirs: &mut Vec<PathBuf>, fou
         found.special.push(Special::Unreadable(repo_path(dir)));
         return;
     };
-    let mut below = Vec::new();
     for entry in entries.flatten() {
         let path = dir.join(entry.file_name());
         if entry.file_name() == ".git" {
-            if dir.as_os_str().is_empty() {
-                continue;
+            if !dir.as_os_str().is_empty() {
+                found.repositories.push(repo_path(dir));
             }
-            found.repositories.push(repo_path(dir));
-            return;
+            continue;
         }
         let Ok(meta) = entry.metadata() else {
             found.special.push(Special::Unreadable(repo_path(&path)));
@@ -61,12 +59,11 @@ fn survey_dir(root: &Path, dir: &Path, device: u64, dirs: &mut Vec<PathBuf>, fou
         if meta.dev() != device {
             found.special.push(Special::Mount(repo_path(&path)));
         } else if kind.is_dir() {
-            below.push(path);
+            dirs.push(path);
         } else if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
             found.special.push(Special::NotAFile(repo_path(&path)));
         }
     }
-    dirs.extend(below);
 }
 
 fn repo_path(path: &Path) -> RepoPath {
@@ -75,11 +72,13 @@ fn repo_path(path: &Path) -> RepoPath {
 
 /// A digest of everything below `root`, `.git` included: names, kinds, sizes, inode numbers and change times.
 ///
-/// Any write to any file since makes another digest.
+/// Any write to any file since makes another digest. Of the tree's own objects, which never change under their names, the times
+/// do not count: they may be the store's files too, and git touches an object that it is to write and finds there.
 pub(crate) async fn fingerprint(root: &Path) -> Result<String, WorktreeError> {
     let root = root.to_owned();
     in_background(root.clone(), move || {
         let mut lines = Vec::new();
+        let objects = root.join(".git/objects");
         let mut dirs = vec![root.clone()];
         while let Some(dir) = dirs.pop() {
             // A directory that cannot be listed counts with its own line only; it is reported as unreadable elsewhere.
@@ -88,7 +87,10 @@ pub(crate) async fn fingerprint(root: &Path) -> Result<String, WorktreeError> {
                 let meta = entry.metadata().map_err(WorktreeError::io("read", &path))?;
                 let facts = [meta.ino(), u64::from(meta.mode()), meta.size()];
                 let mut line = path.as_os_str().as_bytes().to_vec();
-                line.extend(format!("\0{facts:?} {} {}", meta.ctime(), meta.ctime_nsec()).into_bytes());
+                line.extend(format!("\0{facts:?}").into_bytes());
+                if !path.starts_with(&objects) {
+                    line.extend(format!(" {} {}", meta.ctime(), meta.ctime_nsec()).into_bytes());
+                }
                 lines.push(line);
                 if meta.is_dir() {
                     dirs.push(path);

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{PersonCommits, Tree, TreeSpec, make_ref};
+use crate::borders::Border;
 use crate::error::WorktreeError;
 use crate::keys::{CardKey, Oid};
 use crate::status;
@@ -18,6 +19,8 @@ pub(super) struct Position {
     pub(super) is_new: bool,
     pub(super) head: Oid,
     pub(super) base: Oid,
+    /// How many commits the base has that the card has not.
+    pub(super) behind: usize,
     ahead: Ahead,
 }
 
@@ -41,13 +44,17 @@ impl Position {
 }
 
 /// Reads where the card stands; a card without refs begins here, at the tip of its base, or at its branch in the user's
-/// repository when this machine's store was lost.
-pub(super) async fn position(store: &Store, spec: &TreeSpec) -> Result<Position, WorktreeError> {
+/// repository when this machine's store was lost. `remote` is the tip of the remote's branch where that counts as the base.
+pub(super) async fn position(
+    store: &Store,
+    spec: &TreeSpec,
+    remote: Option<&Oid>,
+) -> Result<Position, WorktreeError> {
     let tip = store.commit(&store::base_ref(&spec.branch)).await?;
     let known = store.commit(&store::head_ref(&spec.card)).await?;
     let (head, is_new) = match known {
         Some(head) => (head, false),
-        None => (begin(store, spec, tip.as_ref()).await?, true),
+        None => (begin(store, spec, tip.as_ref(), remote).await?, true),
     };
     let base = store.commit(&store::card_base_ref(&spec.card)).await?;
     let base = base.ok_or_else(|| WorktreeError::Corrupt {
@@ -62,17 +69,35 @@ pub(super) async fn position(store: &Store, spec: &TreeSpec) -> Result<Position,
         }
         Some(_) => Ahead::Diverged,
     };
+    let onto = match remote {
+        Some(remote) => Some(remote.clone()),
+        None => store.commit(&store::base_ref(&spec.base_branch)).await?,
+    };
+    let behind = match &onto {
+        Some(onto) => store.count(&head, onto).await?,
+        None => 0,
+    };
     Ok(Position {
         is_new,
         head,
         base,
+        behind,
         ahead,
     })
 }
 
 /// The base ref is made first: a crash in between begins again, with a base that is still right.
-async fn begin(store: &Store, spec: &TreeSpec, tip: Option<&Oid>) -> Result<Oid, WorktreeError> {
-    let base = store.commit(&store::base_ref(&spec.base_branch)).await?;
+async fn begin(
+    store: &Store,
+    spec: &TreeSpec,
+    tip: Option<&Oid>,
+    remote: Option<&Oid>,
+) -> Result<Oid, WorktreeError> {
+    let base = match (&spec.worker_of, remote) {
+        (Some(card), _) => Some(store.card_head(card).await?),
+        (None, Some(remote)) => Some(remote.clone()),
+        (None, None) => store.commit(&store::base_ref(&spec.base_branch)).await?,
+    };
     let base = base.ok_or_else(|| WorktreeError::BaseMissing {
         branch: spec.base_branch.clone(),
     })?;
@@ -84,7 +109,9 @@ async fn begin(store: &Store, spec: &TreeSpec, tip: Option<&Oid>) -> Result<Oid,
         Some(old) if old == base => {}
         Some(old) => drop(store.move_ref(&name, &base, Some(&old)).await?),
     }
+    store.borders.reach(Border::BaseNoted);
     make_ref(store, &store::head_ref(&spec.card), &head).await?;
+    store.borders.reach(Border::CardNoted);
     Ok(head)
 }
 
@@ -143,7 +170,7 @@ fn on_branch(tree: &Tree) -> bool {
 }
 
 /// Whether the places that are written to are directories of the tree itself, not links out of it.
-fn own_directories(work: &Path) -> bool {
+pub(crate) fn own_directories(work: &Path) -> bool {
     let needed = [
         ".git",
         ".git/objects",
@@ -158,7 +185,12 @@ fn own_directories(work: &Path) -> bool {
 }
 
 /// Writes the commits between two tips into the tree's object directory as one pack.
-async fn bring_objects(store: &Store, tree: &Tree, from: &Oid, to: &Oid) -> Result<(), WorktreeError> {
+pub(crate) async fn bring_objects(
+    store: &Store,
+    tree: &Tree,
+    from: &Oid,
+    to: &Oid,
+) -> Result<(), WorktreeError> {
     let pack = store
         .call("pack-objects")
         .args(["pack-objects", "--quiet", "--revs"]);

@@ -3,7 +3,8 @@
 use std::fs;
 use std::io;
 
-use super::{NewTree, Tree, WORK_DIR};
+use super::clone::NewTree;
+use super::{Tree, WORK_DIR};
 use crate::Worktrees;
 use crate::error::WorktreeError;
 use crate::keys::Oid;

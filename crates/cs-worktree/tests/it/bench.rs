@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cs_supervise::command::{self, CommandSpec, Exit, Finished};
 use cs_worktree::*;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
     clippy::disallowed_methods,
     reason = "the tests look git up where their caller does"
 )]
-fn search_path() -> OsString {
+pub(crate) fn search_path() -> OsString {
     std::env::var_os("PATH").expect("a PATH")
 }
 
@@ -122,6 +122,11 @@ impl Bench {
 
     /// What a daemon does at its start.
     pub(crate) async fn open(dir: &Path) -> Worktrees {
+        Self::open_with(dir, Borders::none()).await
+    }
+
+    /// The same, with a border at which the process ends.
+    pub(crate) async fn open_with(dir: &Path, borders: Borders) -> Worktrees {
         let dir = dir.canonicalize().unwrap();
         let setup = GitSetup {
             path: search_path(),
@@ -134,7 +139,7 @@ impl Bench {
             },
         };
         let git = Git::probe(setup).await.unwrap();
-        Worktrees::new(dir.join("state"), git)
+        Worktrees::with_borders(dir.join("state"), git, borders)
     }
 
     pub(crate) fn spec(&self, card: &str) -> TreeSpec {
@@ -230,6 +235,12 @@ impl Bench {
 
 pub(crate) fn run_key(run: &str) -> RunKey {
     RunKey::new(run).unwrap()
+}
+
+/// The time at which something is made now, by the clock of the file system.
+pub(crate) fn now(dir: &Path) -> SystemTime {
+    let file = tempfile::tempfile_in(dir).unwrap();
+    file.metadata().unwrap().modified().unwrap()
 }
 
 /// Every file below a directory with its kind, mode and content, except below `.git`.

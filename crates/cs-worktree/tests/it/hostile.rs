@@ -42,9 +42,9 @@ fn fired(dir: &Path) -> Vec<String> {
     names.filter(|n| n.starts_with("fired-")).collect()
 }
 
-fn plant(bench: &Bench, tree: &Tree, canaries: &Path) {
-    fs::create_dir(canaries).unwrap();
-    let hooks = tree.path.join(".git/hooks");
+fn plant(bench: &Bench, git_dir: &Path, canaries: &Path) {
+    fs::create_dir_all(canaries).unwrap();
+    let hooks = git_dir.join("hooks");
     fs::create_dir_all(&hooks).unwrap();
     for hook in HOOKS {
         let program = canary(canaries, &format!("hook-{hook}"));
@@ -65,7 +65,8 @@ fn plant(bench: &Bench, tree: &Tree, canaries: &Path) {
          [diff]\n\texternal = {}\n[diff \"evil\"]\n\ttextconv = {}\n\tcommand = {}\n\
          [merge \"evil\"]\n\tdriver = {}\n[gpg]\n\tprogram = {}\n[commit]\n\tgpgSign = true\n\
          [credential]\n\thelper = !{}\n[uploadpack]\n\tpackObjectsHook = {}\n[alias]\n\tstatus = !{}\n\
-         {}[submodule \"x\"]\n\tupdate = !{}\n",
+         {}[submodule \"x\"]\n\tupdate = !{}\n[remote \"origin\"]\n\tuploadpack = {}\n\treceivepack = {}\n\
+         [trailer \"x\"]\n\tcommand = {}\n[interactive]\n\tdiffFilter = {}\n[sequence]\n\teditor = {}\n[log]\n\tshowSignature = true\n",
         program("fsmonitor"),
         program("pager"),
         program("editor"),
@@ -85,22 +86,53 @@ fn plant(bench: &Bench, tree: &Tree, canaries: &Path) {
         program("alias"),
         include,
         program("submodule"),
+        program("uploadpack"),
+        program("receivepack"),
+        program("trailer"),
+        program("difffilter"),
+        program("sequence"),
     );
-    let config = tree.path.join(".git/config");
+    let config = git_dir.join("config");
     let mut all = fs::read_to_string(&config).unwrap();
     all.push_str(&text);
     fs::write(config, all).unwrap();
 }
 
-#[tokio::test]
-async fn nothing_of_a_hostile_tree_runs_in_the_whole_life_of_a_card() {
-    let bench = Bench::new().await;
+/// A hostile tree with a hostile repository inside it, that says that its files are elsewhere and borrows the user's objects.
+async fn hostile_tree(bench: &Bench, canaries: &Path) -> Tree {
     let tree = bench.prepare("c1").await;
     let attributes = "*.txt filter=evil diff=evil merge=evil\n";
     bench.agent_commits(&tree, ".gitattributes", attributes).await;
     bench.agent_commits(&tree, "src/a.txt", "agent\n").await;
+    let inside = tree.path.join("inside");
+    fs::create_dir(&inside).unwrap();
+    git(&inside, &["init", "-q"]).await;
+    fs::write(inside.join("b.bin"), "committed\n").unwrap();
+    git(&inside, &["add", "-A"]).await;
+    git(&inside, &["commit", "-q", "-m", "inside"]).await;
+    // The agent committed one of them as a link.
+    git(&tree.path, &["clone", "-q", "inside", "linked"]).await;
+    git(&tree.path, &["add", "linked"]).await;
+    git(&tree.path, &["commit", "-q", "-m", "a link"]).await;
+    fs::write(inside.join("b.bin"), "uncommitted\n").unwrap();
+    fs::write(tree.path.join("linked/b.bin"), "uncommitted\n").unwrap();
+    plant(bench, &tree.path.join("linked/.git"), canaries);
+    plant(bench, &inside.join(".git"), canaries);
+    plant(bench, &tree.path.join(".git"), canaries);
+    let objects = format!("{}\n", bench.user.join(".git/objects").display());
+    fs::write(tree.path.join(".git/objects/info/alternates"), objects).unwrap();
+    tree
+}
+
+/// G3.
+#[tokio::test]
+async fn g3_nothing_of_a_hostile_tree_runs_in_the_whole_life_of_a_card() {
+    let bench = Bench::new().await;
     let canaries = bench.dir.path().canonicalize().unwrap().join("canaries");
-    plant(&bench, &tree, &canaries);
+    let tree = hostile_tree(&bench, &canaries).await;
+    let elsewhere = format!("[core]\n\tworktree = {}\n", canaries.display());
+    let config = tree.path.join(".git/config");
+    fs::write(&config, fs::read_to_string(&config).unwrap() + &elsewhere).unwrap();
     fs::write(tree.path.join("src/b.txt"), "uncommitted\n").unwrap();
     fs::write(tree.path.join("new"), "untracked\n").unwrap();
     fs::write(bench.user.join("src/c.txt"), "c\n").unwrap();
@@ -120,6 +152,16 @@ async fn nothing_of_a_hostile_tree_runs_in_the_whole_life_of_a_card() {
         .prepare_tree(&bench.repository, &tree.spec)
         .await
         .unwrap();
+    let worker = tree.spec.for_worker(1).unwrap();
+    let made = bench.worktrees.prepare_tree(&bench.repository, &worker).await;
+    let made = made.unwrap().tree;
+    bench.collect(&made, "w1").await;
+    bench.worktrees.bring_workers(&tree, &[worker]).await.unwrap();
+    let along = bench
+        .worktrees
+        .bring_along(&bench.repository, &tree, &["*.ignored".to_owned()])
+        .await;
+    along.unwrap();
     let ready = bench.ready(&tree, &tip, "l1").await;
     assert_eq!(
         bench.worktrees.execute_move(&ready).await.unwrap(),
@@ -128,26 +170,34 @@ async fn nothing_of_a_hostile_tree_runs_in_the_whole_life_of_a_card() {
     fs::remove_file(tree.path.join("new")).unwrap();
     fs::write(tree.path.join("src/b.txt"), "b\n").unwrap();
     let salvage = bench.salvage(&tree, "r2").await;
-    bench.worktrees.discard(salvage.proof().unwrap()).await.unwrap();
+    let reference = salvage.reference.clone().unwrap();
+    let to = bench.dir.path().canonicalize().unwrap().join("restored");
+    let code = &tree.spec.codebase;
+    let restored = bench.worktrees.restore_to_directory(code, &reference, &to).await;
+    restored.unwrap();
+    assert_eq!(
+        fs::read_to_string(to.join("inside/b.bin")).unwrap(),
+        "uncommitted\n"
+    );
+    let trashed = bench.worktrees.discard(salvage.proof().unwrap()).await.unwrap();
+    let mark = fs::metadata(trashed.join("discarded.json")).unwrap();
+    let emptied = bench
+        .worktrees
+        .empty_trash(std::time::Duration::ZERO, mark.modified().unwrap())
+        .await
+        .unwrap();
+    assert_eq!(emptied.deleted, 1);
     assert_eq!(fired(&canaries), Vec::<String>::new());
 }
 
+/// The control of the test above: it would see something.
 #[tokio::test]
-async fn the_canaries_do_fire_for_a_plain_git_call() {
+async fn g3_control_the_canaries_fire_for_a_plain_status() {
     let bench = Bench::new().await;
-    let tree = bench.prepare("c1").await;
-    bench
-        .agent_commits(
-            &tree,
-            ".gitattributes",
-            "*.txt filter=evil diff=evil merge=evil\n",
-        )
-        .await;
     let canaries = bench.dir.path().canonicalize().unwrap().join("canaries");
-    plant(&bench, &tree, &canaries);
+    let tree = hostile_tree(&bench, &canaries).await;
     fs::write(tree.path.join("src/b.txt"), "uncommitted\n").unwrap();
     try_git(&tree.path, &["status"]).await;
-    try_git(&tree.path, &["add", "-A"]).await;
     assert!(fired(&canaries).len() >= 2, "{:?}", fired(&canaries));
 }
 

@@ -139,6 +139,16 @@ async fn an_attempt_is_collected_and_shown_without_touching_the_users_files() {
         diff.contains("+a changed") && diff.contains("left over"),
         "{diff}"
     );
+    let stat = bench.worktrees.diff_stat(&tree.spec).await.unwrap();
+    let stat: Vec<_> = stat
+        .iter()
+        .map(|s| (s.path.to_string(), s.added, s.removed))
+        .collect();
+    let expected = [("left over", Some(1), Some(0)), ("src/a.txt", Some(1), Some(1))];
+    assert_eq!(
+        stat,
+        expected.map(|(path, added, removed)| (path.to_owned(), added, removed))
+    );
     let log = bench.worktrees.log_summary(&tree.spec).await.unwrap();
     assert_eq!(log.len(), 1);
     assert_eq!(log[0].subject, "change src/a.txt");
@@ -206,4 +216,36 @@ async fn a_salvaged_tree_goes_through_the_trash_and_can_come_back() {
         bench.in_store(&["show", &format!("{commit}:left over")]).await,
         "x"
     );
+}
+
+#[tokio::test]
+async fn a_card_is_exported_as_a_linked_working_tree_that_the_user_owns() {
+    let bench = Bench::new().await;
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+    let to = bench.dir.path().canonicalize().unwrap().join("-opened here");
+    let export = || {
+        bench
+            .worktrees
+            .export_worktree(&bench.repository, &tree.spec, &to)
+    };
+    export().await.unwrap();
+    assert_eq!(git(&to, &["rev-parse", "HEAD"]).await, tip.as_str());
+    assert_eq!(
+        git(&to, &["branch", "--show-current"]).await,
+        tree.spec.branch.as_str()
+    );
+    let again = export().await;
+    assert!(matches!(again, Err(WorktreeError::Occupied { .. })), "{again:?}");
+    bench.agent_commits(&tree, "more", "x").await;
+    assert_eq!(
+        bench.collect(&tree, "r2").await.user_branch,
+        UserBranch::CheckedOut
+    );
+    let unknown = bench.spec("c9");
+    let place = to.with_file_name("other");
+    let refused = bench
+        .worktrees
+        .export_worktree(&bench.repository, &unknown, &place)
+        .await;
+    assert!(matches!(refused, Err(WorktreeError::NoCard)), "{refused:?}");
 }

@@ -1,13 +1,21 @@
 //! The whole crate against the real git program.
 
 #[cfg(test)]
+mod along;
+#[cfg(test)]
+mod base;
+#[cfg(test)]
 mod bench;
+#[cfg(test)]
+mod borders;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod inside;
 #[cfg(test)]
 mod landing;
 #[cfg(test)]
@@ -17,6 +25,14 @@ mod person;
 #[cfg(test)]
 mod races;
 #[cfg(test)]
+mod removal;
+#[cfg(test)]
 mod repository;
 #[cfg(test)]
+mod saved;
+#[cfg(test)]
 mod special;
+#[cfg(test)]
+mod states;
+#[cfg(test)]
+mod workers;

@@ -1,29 +1,125 @@
 //! Several at once: cards (G7), landings and the user (G11); history that an agent rewrote (G5).
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 
+use cs_supervise::command::Exit;
 use cs_worktree::*;
 
 use crate::bench::*;
 
+/// Five commits, as an agent makes them.
+const FIVE_COMMITS: &str = "for n in 1 2 3 4 5; do echo $n > f$n && git add -A && \\
+    git -c user.name=A -c user.email=a@example.org commit -q -m $n || exit 1; done";
+
+/// G7: forty cards of one codebase at once, while its user commits, packs and cleans up.
 #[tokio::test]
-async fn ten_cards_are_prepared_at_once() {
+async fn g7_forty_cards_are_made_and_worked_on_at_once() {
     let bench = Bench::new().await;
+    let user = bench.user.clone();
+    let goes_on = async {
+        for n in 0.. {
+            git(
+                &user,
+                &[
+                    "commit",
+                    "-q",
+                    "--allow-empty",
+                    "-m",
+                    &format!("the user goes on {n}"),
+                ],
+            )
+            .await;
+            git(&user, &["repack", "-q", "-a", "-d"]).await;
+        }
+    };
     let mut tasks = tokio::task::JoinSet::new();
-    for n in 0..10 {
-        let (worktrees, repository, spec) = (
-            bench.worktrees.clone(),
-            bench.repository.clone(),
-            bench.spec(&format!("c{n}")),
-        );
-        tasks.spawn(async move { worktrees.prepare_tree(&repository, &spec).await.unwrap() });
+    for n in 0..40 {
+        let (worktrees, repository) = (bench.worktrees.clone(), bench.repository.clone());
+        let (spec, home) = (bench.spec(&format!("c{n}")), bench.dir.path().join("home"));
+        tasks.spawn(async move {
+            let prepared = worktrees.prepare_tree(&repository, &spec).await.unwrap();
+            let script = [OsStr::new("-c"), OsStr::new(FIVE_COMMITS)];
+            let done = run_in(&prepared.tree.path, &home, "sh", &script).await;
+            assert_eq!(
+                done.exit,
+                Exit::Code(0),
+                "{}",
+                String::from_utf8_lossy(&done.stderr)
+            );
+            let key = run_key(&format!("r{n}"));
+            let collected = worktrees
+                .collect(&repository, &prepared.tree, &key)
+                .await
+                .unwrap();
+            assert_eq!(collected.new_commits, 5);
+            if n % 8 == 0 {
+                worktrees.salvage(&prepared.tree, &key, "a test").await.unwrap();
+            }
+            prepared
+        });
     }
-    let prepared = tasks.join_all().await;
+    let prepared = tokio::select! {
+        biased;
+        prepared = tasks.join_all() => prepared,
+        () = goes_on => unreachable!("the user never ends"),
+    };
     let paths: BTreeSet<_> = prepared.iter().map(|p| p.tree.path.clone()).collect();
-    assert_eq!(paths.len(), 10);
+    assert_eq!(paths.len(), 40);
     assert!(prepared.iter().all(|p| p.attachment == Attachment::Created));
+    let heads = ["for-each-ref", "--format=%(refname)", "refs/cs-panel/card/*/head"];
+    assert_eq!(bench.in_store(&heads).await.lines().count(), 40);
+    let own = [
+        "rev-list",
+        "--count",
+        "--glob=refs/cs-panel/card/*/head",
+        "--not",
+        "refs/cs-panel/base/main",
+    ];
+    assert_eq!(bench.in_store(&own).await, "200", "commits are missing");
+    let shown = git(&bench.user, &["for-each-ref", "refs/heads/cs"]).await;
+    assert_eq!(shown.lines().count(), 40);
+    let cards = fs::read_dir(bench.dir.path().join("state/cards")).unwrap();
+    assert!(
+        cards
+            .flatten()
+            .all(|card| fs::read_dir(card.path()).unwrap().count() == 1)
+    );
     bench.in_store(&["fsck", "--strict"]).await;
+}
+
+/// B2: what forty linked working trees of one repository come to, so that the test above is known to see something.
+#[tokio::test]
+async fn g7_control_linked_working_trees_with_tracking_get_in_each_others_way() {
+    let bench = Bench::new().await;
+    git(&bench.user, &["clone", "-q", "--bare", ".", "../remote.git"]).await;
+    git(&bench.user, &["remote", "add", "origin", "../remote.git"]).await;
+    git(&bench.user, &["fetch", "-q", "origin"]).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    // One place for ten: at most one of them can have it.
+    for n in 0..10 {
+        let user = bench.user.clone();
+        tasks.spawn(async move {
+            let branch = format!("b{n}");
+            let add = [
+                "worktree",
+                "add",
+                "-q",
+                "-b",
+                &branch,
+                "../one place",
+                "origin/main",
+            ];
+            try_git(&user, &add).await.exit == Exit::Code(0)
+        });
+    }
+    let made = tasks.join_all().await.into_iter().filter(|ok| *ok).count();
+    let branches = git(&bench.user, &["for-each-ref", "refs/heads/b*"]).await;
+    assert!(
+        made <= 1 && branches.lines().count() > made,
+        "no branch without a tree was left"
+    );
 }
 
 #[tokio::test]
@@ -146,6 +242,88 @@ async fn two_cards_land_at_once_and_the_base_holds_both() {
     assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "");
 }
 
+/// G5.
+#[tokio::test]
+async fn g5_a_tree_without_a_stash_and_with_a_forced_branch_is_gathered_whole() {
+    let bench = Bench::new().await;
+    let (tree, start) = bench.card_with("c1", "zero", "0").await;
+    let work = &tree.path;
+    bench.agent_commits(&tree, "a", "1").await;
+    let a = git(work, &["rev-parse", "HEAD"]).await;
+    git(work, &["switch", "-q", "--detach"]).await;
+    let branch = tree.spec.branch.as_str();
+    git(work, &["branch", "-q", "-f", branch, "HEAD~2"]).await;
+    let forced = git(work, &["rev-parse", branch]).await;
+    git(work, &["switch", "-q", branch]).await;
+    assert!(!work.join(".git/refs/stash").exists());
+    let collected = bench.collect(&tree, "r2").await;
+    assert!(collected.head_readable && collected.history_rewritten);
+    assert_eq!(
+        (collected.tip.as_str(), collected.user_branch),
+        (forced.as_str(), UserBranch::Diverged)
+    );
+    for commit in [a.as_str(), start.as_str(), &forced] {
+        let holders = bench
+            .in_store(&["for-each-ref", "--contains", commit, "refs/cs-panel/run/r2"])
+            .await;
+        assert!(!holders.is_empty(), "{commit} is on no ref of the run");
+    }
+    // Control: a plain fetch of what is not there takes nothing at all.
+    let store = bench.store();
+    let git_dir = work.join(".git");
+    let plain = [
+        "--git-dir",
+        store.to_str().unwrap(),
+        "fetch",
+        "-q",
+        git_dir.to_str().unwrap(),
+        "+refs/stash:refs/x/stash",
+        "+refs/heads/*:refs/x/*",
+    ];
+    assert_ne!(try_git(&bench.user, &plain).await.exit, Exit::Code(0));
+    assert_eq!(bench.in_store(&["for-each-ref", "refs/x"]).await, "");
+}
+
+/// G8: a lock that a living process holds is no leftover.
+#[tokio::test]
+async fn a_lock_in_the_store_that_somebody_holds_is_waited_for_and_left() {
+    let bench = Bench::new().await;
+    bench.prepare("c1").await;
+    fs::write(bench.user.join("README"), "the base goes on\n").unwrap();
+    git(&bench.user, &["commit", "-q", "-a", "-m", "on"]).await;
+    let lock = bench.store().join("refs/cs-panel/base/main.lock");
+    fs::write(&lock, "").unwrap();
+    let home = bench.dir.path().join("home");
+    let ready = bench.dir.path().join("ready");
+    let hold = format!(
+        "exec 3< '{}'; touch '{}'; exec sleep 60",
+        lock.display(),
+        ready.display()
+    );
+    let holder = [OsStr::new("-c"), OsStr::new(&hold)];
+    let prepare = async {
+        while !ready.exists() {
+            tokio::task::yield_now().await;
+        }
+        let spec = bench.spec("c2");
+        bench.worktrees.prepare_tree(&bench.repository, &spec).await
+    };
+    let refused = tokio::select! {
+        biased;
+        _ = run_in(&bench.user, &home, "sh", &holder) => panic!("sleep ended"),
+        refused = prepare => refused,
+    };
+    let error = refused.unwrap_err();
+    assert!(
+        matches!(error, WorktreeError::Git(GitError::Locked { .. })),
+        "{error}"
+    );
+    assert_eq!(error.class(), ErrorClass::Transient);
+    assert!(lock.exists());
+    bench.prepare("c2").await;
+}
+
+/// G5.
 #[tokio::test]
 async fn rewritten_history_is_told_and_nothing_of_it_is_lost() {
     let bench = Bench::new().await;

@@ -315,3 +315,89 @@ async fn a_state_directory_inside_a_repository_does_not_write_to_that_repository
         "the repository around the state directory was written to"
     );
 }
+
+/// The whole life of a card of a repository at a path, with our state beside it.
+async fn check_life(bench: &Bench) {
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+    fs::write(tree.path.join("left"), "x").unwrap();
+    let salvage = bench.salvage(&tree, "r1").await;
+    assert_eq!(salvage.completeness, Completeness::Complete);
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    let moved = bench.worktrees.execute_move(&ready).await.unwrap();
+    assert_eq!(moved, MoveOutcome::Moved);
+    bench.worktrees.discard(salvage.proof().unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_repository_at_an_odd_path_works_as_a_codebase() {
+    for name in [
+        "with space",
+        "new\nline",
+        "\u{fc}ml\u{e4}ut",
+        "-leading-dash",
+        "quo\"te'",
+    ] {
+        let bench = Bench::new().await;
+        let dir = bench.dir.path().canonicalize().unwrap();
+        let odd = dir.join(name);
+        fs::create_dir(&odd).unwrap();
+        fs::rename(&bench.user, odd.join(name)).unwrap();
+        fs::rename(dir.join("home"), odd.join("home")).unwrap();
+        fs::remove_dir_all(dir.join("state")).unwrap();
+        let worktrees = Bench::open(&odd).await;
+        let user = odd.join(name);
+        let seen = Repository::inspect(worktrees.git(), &user).await.unwrap();
+        assert_eq!(seen.repository.toplevel, user);
+        let bench = Bench {
+            user,
+            worktrees,
+            repository: seen.repository,
+            ..bench
+        };
+        check_life(&bench).await;
+    }
+}
+
+/// Invariant 12.
+#[tokio::test]
+async fn a_user_in_the_middle_of_a_rebase_with_changes_loses_nothing() {
+    let bench = Bench::new().await;
+    git(&bench.user, &["switch", "-q", "-c", "topic"]).await;
+    fs::write(bench.user.join("src/a.txt"), "topic\n").unwrap();
+    git(&bench.user, &["commit", "-q", "-a", "-m", "topic"]).await;
+    git(&bench.user, &["switch", "-q", "main"]).await;
+    fs::write(bench.user.join("src/a.txt"), "main\n").unwrap();
+    git(&bench.user, &["commit", "-q", "-a", "-m", "main"]).await;
+    let stopped = try_git(&bench.user, &["rebase", "-q", "main", "topic"]).await;
+    assert_eq!(stopped.exit, cs_supervise::command::Exit::Code(1));
+    fs::write(bench.user.join("README"), "dirty\n").unwrap();
+    let before = (picture(&bench.user), git(&bench.user, &["status"]).await);
+    let seen = inspect(&bench, &bench.user).await.unwrap();
+    assert_eq!((seen.current_branch, seen.base_branch.as_str()), (None, "main"));
+    assert!(seen.uncommitted > 0);
+    let (tree, _) = bench.card_with("c1", "new", "agent\n").await;
+    bench.salvage(&tree, "r1").await;
+    assert_eq!(
+        (picture(&bench.user), git(&bench.user, &["status"]).await),
+        before
+    );
+}
+
+#[tokio::test]
+async fn an_agent_can_commit_although_the_user_has_no_identity() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("new"), "x").unwrap();
+    let home = bench.dir.path().join("home");
+    for args in [
+        ["add", "-A", "."].as_slice(),
+        &["commit", "-q", "-m", "by the agent"],
+    ] {
+        let args: Vec<_> = args.iter().map(std::ffi::OsStr::new).collect();
+        let done = run_in(&tree.path, &home, "git", &args).await;
+        assert_eq!(done.exit, cs_supervise::command::Exit::Code(0), "{done:?}");
+    }
+    assert_eq!(bench.collect(&tree, "r1").await.new_commits, 1);
+    let author = git(&tree.path, &["log", "-1", "--format=%an <%ae>"]).await;
+    assert_eq!(author, "cs-panel <cs-panel@localhost>");
+}

@@ -1,0 +1,109 @@
+//! The borders between the steps of a tree's life, and a way to end the process at one of them, so that a test can show that
+//! what follows on after it loses nothing and ends the same.
+
+/// A border between two steps. Each name says what has just been done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Border {
+    /// The store is made beside its place.
+    StoreHalf,
+    /// The store is in its place, without the user's branches.
+    StoreMade,
+    /// The user's branches are in the store.
+    BranchesFetched,
+    /// The base of a new card is noted, not where the card stands.
+    BaseNoted,
+    /// Where a new card stands is noted; it has no tree.
+    CardNoted,
+    /// The clone is made beside the tree's place, without files.
+    CloneMade,
+    /// The clone has its files.
+    FilesMade,
+    /// The clone knows whose tree it is.
+    TreeNamed,
+    /// The tree is in its place.
+    TreeMade,
+    /// Everything that an attempt committed is in the store.
+    CommitsGathered,
+    /// The card stands at the attempt's tip; the user's branch does not.
+    CardMoved,
+    /// The card's commits are in the user's repository, on no branch.
+    CommitsShown,
+    /// The card's branch in the user's repository has moved.
+    BranchMoved,
+    /// What is uncommitted is known; nothing of it is saved.
+    Looked,
+    /// The repositories inside the tree are saved, on refs of their own.
+    InsideSaved,
+    /// The snapshot is made and nothing points at it.
+    SnapshotMade,
+    /// The snapshot has its ref, and no manifest.
+    SnapshotKept,
+    /// The manifest is written.
+    ManifestWritten,
+    /// The tree is marked and still in its place.
+    TreeMarked,
+    /// The tree is in the trash.
+    TreeTrashed,
+    /// A trashed tree is about to be deleted.
+    DeletionBegun,
+    /// Half of a trashed tree is deleted.
+    HalfDeleted,
+}
+
+impl Border {
+    /// Every border, in the order of a tree's life.
+    pub const ALL: &'static [Self] = &[
+        Self::StoreHalf,
+        Self::StoreMade,
+        Self::BranchesFetched,
+        Self::BaseNoted,
+        Self::CardNoted,
+        Self::CloneMade,
+        Self::FilesMade,
+        Self::TreeNamed,
+        Self::TreeMade,
+        Self::CommitsGathered,
+        Self::CardMoved,
+        Self::CommitsShown,
+        Self::BranchMoved,
+        Self::Looked,
+        Self::InsideSaved,
+        Self::SnapshotMade,
+        Self::SnapshotKept,
+        Self::ManifestWritten,
+        Self::TreeMarked,
+        Self::TreeTrashed,
+        Self::DeletionBegun,
+        Self::HalfDeleted,
+    ];
+}
+
+/// Says at which border the process is to be ended, if at any.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Borders {
+    crash_at: Option<Border>,
+}
+
+impl Borders {
+    /// Ends the process nowhere.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { crash_at: None }
+    }
+
+    /// Ends the process with SIGKILL the first time that it comes to this border.
+    #[must_use]
+    pub const fn crash_at(border: Border) -> Self {
+        Self {
+            crash_at: Some(border),
+        }
+    }
+
+    /// Comes to a border.
+    pub(crate) fn reach(self, border: Border) {
+        if self.crash_at == Some(border) {
+            tracing::warn!(?border, "ending the process here, as a test asked");
+            cs_supervise::kill_this_process();
+        }
+    }
+}

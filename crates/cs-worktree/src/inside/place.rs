@@ -1,0 +1,105 @@
+//! What the repositories inside a tree are: ignored, declared as submodules, and where their git directories are.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::error::WorktreeError;
+use crate::keys::Oid;
+use crate::parse;
+use crate::path::RepoPath;
+use crate::status::Look;
+use crate::store::Store;
+use crate::tree::Tree;
+
+/// A file `.git` is one line.
+const LINK_MAX_BYTES: u64 = 4096;
+
+/// The repositories that the tree ignores, with its files: they are no part of the work, and they stay where they are.
+pub(super) async fn ignored(
+    store: &Store,
+    look: &Look,
+    repositories: &[RepoPath],
+) -> Result<Vec<RepoPath>, WorktreeError> {
+    let mut names = Vec::new();
+    for path in repositories {
+        names.extend_from_slice(b"./");
+        names.extend_from_slice(path.as_bytes());
+        names.push(0);
+    }
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ask = look.call(store, "check-ignore").dotted_paths();
+    let ask = ask.args(["check-ignore", "-z", "--stdin"]).stdin(names);
+    // Its exit code only says whether there is one.
+    let answer = store.git.run(ask).await?;
+    let plain =
+        |path: RepoPath| RepoPath::from_bytes(path.as_bytes().strip_prefix(b"./").unwrap_or_default());
+    Ok(parse::z_paths(&answer.stdout).into_iter().map(plain).collect())
+}
+
+/// The submodules that the tree declares, also those inside each other. The file is read as data.
+pub(super) async fn declared(store: &Store, tree: &Tree) -> Result<BTreeSet<RepoPath>, WorktreeError> {
+    let file = tree.path.join(".gitmodules");
+    if !file.symlink_metadata().is_ok_and(|m| m.is_file()) {
+        return Ok(BTreeSet::new());
+    }
+    let ask = store.call("config").args(["config", "-z", "-f"]).arg(&file);
+    let answer = store
+        .git
+        .run(ask.args(["--get-regexp", r"^submodule\..*\.path$"]))
+        .await?;
+    let path = |field: &[u8]| {
+        let at = field.iter().position(|byte| *byte == b'\n')?;
+        Some(RepoPath::from_bytes(&field[at + 1..]))
+    };
+    Ok(parse::z_fields(&answer.stdout).filter_map(path).collect())
+}
+
+/// The git directory of a repository inside the tree, when it is inside the tree too. What lies elsewhere is not lost with it.
+pub(super) fn git_dir_of(root: &Path, tree: &Path) -> Option<PathBuf> {
+    let dot_git = root.join(".git");
+    let meta = dot_git.symlink_metadata().ok()?;
+    if meta.is_dir() {
+        return Some(dot_git);
+    }
+    let named = if meta.is_symlink() {
+        dot_git
+    } else if meta.is_file() && meta.len() <= LINK_MAX_BYTES {
+        let text = fs::read(&dot_git).ok()?;
+        root.join(parse::line_path(text.strip_prefix(b"gitdir: ")?))
+    } else {
+        return None;
+    };
+    let real = named.canonicalize().ok()?;
+    real.starts_with(tree.canonicalize().ok()?).then_some(real)
+}
+
+/// A name for refs that stays the same for a path, whatever else is in the tree.
+pub(super) fn short_name(path: &RepoPath) -> String {
+    let digest = Sha256::digest(path.as_bytes());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn zero(like: &Oid) -> Oid {
+    Oid::new(like.zero_like()).unwrap_or_else(|_| like.clone())
+}
+
+/// The bytes of all files below a directory, no link followed.
+pub(super) fn size_of(dir: &Path) -> u64 {
+    let mut bytes = 0;
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            bytes += meta.len();
+            if meta.is_dir() {
+                dirs.push(entry.path());
+            }
+        }
+    }
+    bytes
+}

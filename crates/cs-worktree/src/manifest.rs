@@ -1,0 +1,61 @@
+//! What a salvage found and did, written beside the store for people and for later looks.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::disk;
+use crate::error::WorktreeError;
+use crate::inside::SavedInside;
+use crate::keys::{CardKey, Oid, RunKey};
+use crate::path::RepoPath;
+use crate::salvage::Completeness;
+use crate::status::StatusEntry;
+use crate::store::Store;
+
+pub(crate) const VERSION: u32 = 2;
+
+/// One salvage.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) version: u32,
+    pub(crate) card: CardKey,
+    pub(crate) run: RunKey,
+    pub(crate) reason: String,
+    pub(crate) reference: Option<String>,
+    pub(crate) commit: Option<Oid>,
+    pub(crate) parent: Oid,
+    pub(crate) files: Vec<StatusEntry>,
+    /// Repositories inside the tree.
+    pub(crate) inside: Vec<SavedInside>,
+    pub(crate) completeness: Completeness,
+    /// Ignored files and directories, the first hundred. They stay in the tree and in the trash.
+    pub(crate) ignored: Vec<RepoPath>,
+    pub(crate) ignored_count: usize,
+}
+
+impl Manifest {
+    /// Writes it and gives its place: one file for each snapshot of a run, and one for when there was nothing to save.
+    pub(crate) fn write(&self, store: &Store) -> Result<PathBuf, WorktreeError> {
+        let number = self.reference.as_deref().map_or("0", number_of);
+        let place = place(store, &self.run, number);
+        disk::write_json(&place, self)?;
+        Ok(place)
+    }
+
+    /// Reads the manifest of a snapshot; `None` when it was not written or cannot be read.
+    pub(crate) fn read(store: &Store, run: &RunKey, number: &str) -> Option<Self> {
+        let text = std::fs::read(place(store, run, number)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+}
+
+fn place(store: &Store, run: &RunKey, number: &str) -> PathBuf {
+    let dir = store.dir.with_file_name("salvage").join(run.as_str());
+    dir.join(format!("{number}.json"))
+}
+
+/// The last part of a snapshot's ref.
+fn number_of(reference: &str) -> &str {
+    reference.rsplit('/').next().unwrap_or("0")
+}
