@@ -6,10 +6,15 @@
 //! `refs/heads/cs/*`, `refs/cs-panel/*`, and the base branch at a landing; never the index or the files, except for a
 //! landing on a branch that is checked out, which `git merge --ff-only` carries out after a preflight.
 //!
-//! The life of a card: [`Repository::inspect`], [`Worktrees::prepare_tree`], after each attempt [`Worktrees::collect`]
-//! and on any doubtful ending [`Worktrees::salvage`]; then [`Worktrees::plan_landing`] and [`Worktrees::execute_move`]
-//! (with the [`Move`] journaled in between, so that [`Worktrees::recover_move`] can finish or undo it after a crash);
-//! at the end [`Worktrees::discard`].
+//! The life of a card: [`Repository::inspect`], [`Worktrees::prepare_tree`], [`Worktrees::bring_along`], after each attempt
+//! [`Worktrees::collect`] and on any doubtful ending [`Worktrees::salvage`]; then [`Worktrees::plan_landing`] and
+//! [`Worktrees::execute_move`] (with the [`Move`] journaled in between, so that [`Worktrees::recover_move`] can finish or undo it
+//! after a crash); at the end [`Worktrees::discard`], and later [`Worktrees::empty_trash`]. A worker has a tree of its own,
+//! [`TreeSpec::for_worker`], and [`Worktrees::bring_workers`] takes its commits to the owner's tree.
+//!
+//! The way back: [`Worktrees::saved_work`] and [`Worktrees::trashed`] list what was saved and what was removed, with a reason and
+//! a time; [`Worktrees::saved_detail`] shows it; [`Worktrees::restore_to_directory`], [`Worktrees::restore_to_branch`] and
+//! [`Worktrees::restore_trashed`] bring it back.
 //!
 //! It must never know the record, runs, prompts or harnesses, and it reads neither the process environment nor a clock.
 //! Limits: 120 s for a git call (30 min to copy or check out a repository, 10 min for a landing's merge), 64 MiB of its output, 20,000 files, 50 MiB per file and
@@ -32,6 +37,7 @@ mod gather;
 mod inside;
 mod keys;
 mod landing;
+mod lfs;
 mod locks;
 mod manifest;
 mod parse;

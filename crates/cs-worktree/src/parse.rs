@@ -180,6 +180,16 @@ pub(crate) fn merge_tree(bytes: &[u8]) -> Result<MergeTree, GitError> {
     })
 }
 
+/// Cuts one answer of `cat-file --batch` off; `None` when there is none, or the object is missing.
+pub(crate) fn next_object<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let end = rest.find_byte(b'\n')?;
+    let size = rest[..end].rsplit(|byte| *byte == b' ').next()?;
+    let size: usize = size.to_str().ok()?.parse().ok()?;
+    let body = rest.get(end + 1..end + 1 + size)?;
+    *rest = rest.get(end + 2 + size..)?;
+    Some(body)
+}
+
 /// One entry of `ls-files -v -z`: its tag and its path.
 pub(crate) fn tagged_files(bytes: &[u8]) -> impl Iterator<Item = (u8, RepoPath)> {
     z_fields(bytes)

@@ -16,6 +16,7 @@ use crate::fetch::Source;
 use crate::gather;
 use crate::inside::{self, Graft};
 use crate::keys::{Oid, RunKey};
+use crate::lfs;
 use crate::manifest::{self, Manifest};
 use crate::parse;
 use crate::path::RepoPath;
@@ -83,14 +84,7 @@ impl Worktrees {
         let _lock = self.lock(&tree.spec.codebase).await?;
         let store = self.store(&tree.spec.codebase);
         let before = walk::fingerprint(&tree.path).await?;
-        let gathered = gather::gather(&store, &Source::of(tree), &store::run_ref(run, "")).await?;
-        self.reach(Border::CommitsGathered);
-        let mut look = status::look(&store, tree).await?;
-        if !gathered.complete_refs {
-            look.special.push(Special::HeadUnreadable);
-        } else if !gathered.complete_history {
-            look.special.push(Special::HistoryIncomplete);
-        }
+        let mut look = self.gather_and_look(&store, tree, run).await?;
         self.reach(Border::Looked);
         let inside = inside::save(&store, tree, &mut look, run).await?;
         self.reach(Border::InsideSaved);
@@ -139,6 +133,23 @@ impl Worktrees {
             completeness,
             proof,
         })
+    }
+
+    /// Takes what was committed into the store, then looks at what was not.
+    async fn gather_and_look(&self, store: &Store, tree: &Tree, run: &RunKey) -> Result<Look, WorktreeError> {
+        let gathered = gather::gather(store, &Source::of(tree), &store::run_ref(run, "")).await?;
+        self.reach(Border::CommitsGathered);
+        let has_lfs = lfs::take_objects(store, &tree.path.join(".git")).await?;
+        let mut look = status::look(store, tree).await?;
+        if !has_lfs {
+            look.special.push(Special::HistoryIncomplete);
+        }
+        if !gathered.complete_refs {
+            look.special.push(Special::HeadUnreadable);
+        } else if !gathered.complete_history {
+            look.special.push(Special::HistoryIncomplete);
+        }
+        Ok(look)
     }
 
     async fn save(
@@ -276,6 +287,7 @@ fn left_out_path(special: &Special) -> Option<&RepoPath> {
 pub(crate) async fn snapshot(store: &Store, look: &mut Look, grafts: &[Graft]) -> Result<Oid, WorktreeError> {
     let too_many = look.special.iter().any(|s| matches!(s, Special::TooMany { .. }));
     let left_out = |path: &RepoPath| too_many || look.special.iter().any(|s| left_out_path(s) == Some(path));
+    // As `update-index --index-info` takes them.
     let mut removed = Vec::new();
     let mut added = Vec::new();
     for entry in &look.entries {
@@ -283,9 +295,14 @@ pub(crate) async fn snapshot(store: &Store, look: &mut Look, grafts: &[Graft]) -
             removed.extend(format!("0 {}\t", look.parent.zero_like()).into_bytes());
             removed.extend(entry.path.as_bytes());
             removed.push(0);
+        } else if look.pointers.contains_key(&entry.path) {
+            // What is committed in its place follows.
         } else if !left_out(&entry.path) {
             added.push(entry.path.clone());
         }
+    }
+    if !too_many {
+        removed.extend(lfs::index_info(store, &look.pointers).await?);
     }
     if !removed.is_empty() {
         let remove = look

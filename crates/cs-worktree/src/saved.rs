@@ -11,8 +11,10 @@ use crate::collect;
 use crate::error::{GitError, WorktreeError};
 use crate::inside::SavedInside;
 use crate::keys::{BranchName, CardKey, CodebaseKey, Oid, RunKey};
+use crate::lfs;
 use crate::manifest::Manifest;
 use crate::parse;
+use crate::path::RepoPath;
 use crate::repository::Repository;
 use crate::salvage::Completeness;
 use crate::status::{EntryKind, StatusEntry};
@@ -159,6 +161,9 @@ impl Worktrees {
         self.git().ok(update).await?;
         let index = on_made("read-tree").args(["read-tree", start.as_str()]);
         self.git().ok(index).await?;
+        let changed = changes(store, start, &work.commit).await?;
+        let files: Vec<RepoPath> = changed.into_iter().map(|entry| entry.path).collect();
+        lfs::fill(store, made, &files)?;
         // The store is ours alone: nobody shall push to it or fetch from it by accident.
         let remote = on_made("remote").args(["remote", "remove", "origin"]);
         self.git().ok(remote).await?;
@@ -266,20 +271,10 @@ async fn read_commits(
             op: "cat-file",
             what: "a commit was expected",
         };
-        let text = next_object(&mut rest).ok_or_else(unreadable)?;
+        let text = parse::next_object(&mut rest).ok_or_else(unreadable)?;
         found.push(read_commit(reference, run, commit, text));
     }
     Ok(found)
-}
-
-/// Cuts one answer of `cat-file --batch` off.
-fn next_object<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let end = rest.find_byte(b'\n')?;
-    let size = rest[..end].rsplit(|byte| *byte == b' ').next()?;
-    let size: usize = size.to_str().ok()?.parse().ok()?;
-    let body = rest.get(end + 1..end + 1 + size)?;
-    *rest = rest.get(end + 2 + size..)?;
-    Some(body)
 }
 
 fn read_commit(reference: String, run: RunKey, commit: Oid, text: &[u8]) -> SavedWork {

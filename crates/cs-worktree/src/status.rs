@@ -5,7 +5,7 @@
 
 pub(crate) mod seed;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,7 @@ use crate::busy;
 use crate::error::WorktreeError;
 use crate::fetch::{Source, fetch_from};
 use crate::keys::Oid;
+use crate::lfs;
 use crate::parse::{self, GITLINK};
 use crate::path::RepoPath;
 use crate::runner::Call;
@@ -27,7 +28,7 @@ use crate::walk;
 /// More changed files than this are not saved.
 const FILES_MAX: usize = 20_000;
 /// A larger file is not saved.
-const FILE_MAX_BYTES: u64 = 50 << 20;
+pub(crate) const FILE_MAX_BYTES: u64 = 50 << 20;
 /// Once the saved files together are larger than this, the rest is not saved.
 const TOTAL_MAX_BYTES: u64 = 1 << 30;
 
@@ -101,6 +102,10 @@ pub(crate) struct Look {
     pub(crate) repositories: Vec<RepoPath>,
     /// Files that a sparse checkout leaves out.
     sparse: BTreeSet<RepoPath>,
+    /// What is committed in the place of files that go through LFS.
+    pub(crate) pointers: BTreeMap<RepoPath, lfs::Noted>,
+    /// Files whose content is the one that their committed pointer names.
+    unchanged: BTreeSet<RepoPath>,
 }
 
 impl Look {
@@ -135,6 +140,8 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
         special: found.special,
         repositories: found.repositories,
         sparse: BTreeSet::new(),
+        pointers: BTreeMap::new(),
+        unchanged: BTreeSet::new(),
     };
     if look.head.is_none() {
         look.special.push(Special::HeadUnreadable);
@@ -193,6 +200,8 @@ pub(crate) async fn look_inside(
         special: Vec::new(),
         repositories: inside.repositories,
         sparse: BTreeSet::new(),
+        pointers: BTreeMap::new(),
+        unchanged: BTreeSet::new(),
     };
     let seed = match &look.head {
         Some(head) => head.as_str(),
@@ -334,7 +343,26 @@ impl Look {
         Ok(())
     }
 
+    /// The directory with the files.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Notes what is committed in the place of a file.
+    pub(crate) fn note_pointer(&mut self, path: RepoPath, pointer: lfs::Noted) {
+        self.pointers.insert(path, pointer);
+    }
+
+    /// Notes that a file is what its committed pointer names.
+    pub(crate) fn note_unchanged(&mut self, path: RepoPath) {
+        self.entries.retain(|entry| entry.path != path);
+        self.unchanged.insert(path);
+    }
+
     fn hides(&self, path: &RepoPath, deleted: bool) -> bool {
+        if !deleted && (self.pointers.contains_key(path) || self.unchanged.contains(path)) {
+            return true;
+        }
         deleted && self.sparse.contains(path) || self.repositories.iter().any(|r| path.is_within(r))
     }
 
@@ -367,13 +395,16 @@ async fn find_filtered(store: &Store, look: &mut Look) -> Result<(), WorktreeErr
         .args(["check-attr", "-z", "--stdin", "filter"]);
     let out = store.git.ok(ask.stdin(names)).await?;
     let fields: Vec<&[u8]> = parse::z_fields(&out).collect();
+    let mut through_lfs = Vec::new();
     for answer in fields.chunks_exact(3) {
-        if answer[2] != b"unspecified" && answer[2] != b"unset" {
-            look.special
-                .push(Special::Filtered(RepoPath::from_bytes(answer[0])));
+        let path = RepoPath::from_bytes(answer[0]);
+        match answer[2] {
+            b"unspecified" | b"unset" => {}
+            lfs::FILTER => through_lfs.push(path),
+            _ => look.special.push(Special::Filtered(path)),
         }
     }
-    Ok(())
+    lfs::settle(store, look, through_lfs).await
 }
 
 /// What is left of the limits, for a tree and the repositories inside it together.

@@ -98,7 +98,10 @@ enum Place {
     /// In a directory of its own that is empty.
     Nowhere,
     /// In a tree of a codebase that this machine has.
-    In { codebase: Codebase, seen: Inspection },
+    In {
+        codebase: Codebase,
+        seen: Box<Inspection>,
+    },
 }
 
 /// Carries out `send`.
@@ -194,6 +197,7 @@ async fn place(app: &App, desk: &Desk, named: Option<&str>) -> Result<Place, Fai
         return match Repository::inspect(&git, &app.env.cwd).await {
             Ok(seen) => {
                 let (codebase, _) = codebase::register(desk, &seen, None).await?;
+                let seen = Box::new(seen);
                 Ok(Place::In { codebase, seen })
             }
             Err(WorktreeError::NotARepository { .. }) => Ok(Place::Nowhere),
@@ -224,7 +228,7 @@ async fn place(app: &App, desk: &Desk, named: Option<&str>) -> Result<Place, Fai
     let seen = Repository::inspect(&git, &checkout.path).await?;
     Ok(Place::In {
         codebase: codebase.clone(),
-        seen,
+        seen: Box::new(seen),
     })
 }
 

@@ -29,15 +29,63 @@ async fn a_changed_file_under_a_filter_keeps_the_tree() {
     let bench = Bench::new().await;
     let tree = bench.prepare("c1").await;
     bench
-        .agent_commits(
-            &tree,
-            ".gitattributes",
-            "*.bin filter=lfs diff=lfs merge=lfs -text\n",
-        )
+        .agent_commits(&tree, ".gitattributes", "*.bin filter=secret\n")
         .await;
     assert!(bench.worktrees.status(&tree).await.unwrap().is_clean());
     fs::write(tree.path.join("big.bin"), [0; 100]).unwrap();
     check(&bench, &tree, Special::Filtered(path("big.bin"))).await;
+}
+
+/// The pointer of a content of 100 zeros, as the program `git-lfs` writes it.
+const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
+    oid sha256:cd00e292c5970d3c5e2f0ffa5171e555bc46bfc4faddfb4a418b6840b86e79a3\nsize 100\n";
+
+#[tokio::test]
+async fn a_file_of_lfs_is_saved_as_a_pointer_and_its_content_comes_back() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let attributes = "*.bin filter=lfs diff=lfs merge=lfs -text\n";
+    bench.agent_commits(&tree, ".gitattributes", attributes).await;
+    bench.agent_commits(&tree, "known.bin", POINTER).await;
+    // What `git lfs pull` does: the content in the place of the pointer. Nothing has changed.
+    fs::write(tree.path.join("known.bin"), [0; 100]).unwrap();
+    let status = bench.worktrees.status(&tree).await.unwrap();
+    assert!(status.is_clean(), "{status:?}");
+    fs::write(tree.path.join("new.bin"), [0; 100]).unwrap();
+    fs::write(tree.path.join("pointer.bin"), POINTER).unwrap();
+    fs::create_dir_all(tree.path.join(".git/lfs/objects/ab/cd")).unwrap();
+    let salvage = bench.salvage(&tree, "r1").await;
+    assert_eq!(salvage.completeness, Completeness::Complete);
+    let commit = salvage.commit.clone().unwrap();
+    for name in ["new.bin", "pointer.bin", "known.bin"] {
+        let text = bench.in_store(&["show", &format!("{commit}:{name}")]).await;
+        assert_eq!(text, POINTER.trim(), "{name}");
+    }
+    let to = bench.dir.path().canonicalize().unwrap().join("back");
+    let reference = salvage.reference.clone().unwrap();
+    bench
+        .worktrees
+        .restore_to_directory(&tree.spec.codebase, &reference, &to)
+        .await
+        .unwrap();
+    assert_eq!(fs::read(to.join("new.bin")).unwrap(), [0; 100]);
+    bench.worktrees.discard(salvage.proof().unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn contents_that_only_the_trees_own_lfs_has_go_to_the_store() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let name = "cd00e292c5970d3c5e2f0ffa5171e555bc46bfc4faddfb4a418b6840b86e79a3";
+    let objects = tree.path.join(".git/lfs/objects/cd/00");
+    fs::create_dir_all(&objects).unwrap();
+    fs::write(objects.join(name), [0; 100]).unwrap();
+    fs::write(objects.join("e".repeat(64)), "not what its name says").unwrap();
+    bench.salvage(&tree, "r1").await;
+    let kept = bench.store().join("lfs/objects/cd/00").join(name);
+    assert_eq!(fs::read(kept).unwrap(), [0; 100]);
+    let no_object = bench.store().join("lfs/objects/ee/ee").join("e".repeat(64));
+    assert!(!no_object.exists());
 }
 
 #[tokio::test]
