@@ -34,7 +34,7 @@ pub(crate) enum Area {
     Journal,
     /// Executions: their output against a file written by hand, one line of a gigabyte, a forced end, many of them at once.
     Supervise {
-        /// Less of everything, in half a minute: shows that the bench works, and judges nothing.
+        /// Less of everything, in seconds: shows that the bench works, and judges nothing.
         #[arg(long)]
         short: bool,
     },

@@ -14,7 +14,8 @@ use crate::tool::{Tool, say};
 const OUTPUT_MIN: f64 = 0.9;
 /// Neither the follower of a line of a gigabyte nor the shim of its agent may ever occupy more memory.
 const MEMORY_MAX_BYTES: u64 = 32_000_000;
-/// How much more than its window a spool may occupy meanwhile.
+/// How much more than its window a spool may occupy once it was read. While an agent writes faster than anybody reads it grows: nobody
+/// holds an agent up.
 const SPOOL_OVER_WINDOW_MAX_BYTES: u64 = 64 << 20;
 
 /// How much is measured.
@@ -50,6 +51,7 @@ struct LongLine {
     follower_bytes: u64,
     shim_bytes: u64,
     spool_bytes: u64,
+    most_spool_bytes: u64,
     window_bytes: u64,
     longest_write_millis: f64,
     is_intact: bool,
@@ -191,8 +193,9 @@ fn show_line(line: &LongLine) -> Vec<String> {
             mega(MEMORY_MAX_BYTES)
         ),
         format!(
-            "| … its spool's disk, at its most | {} MB | at most {} MB |",
+            "| … its spool's disk once it is read | {} MB, {} MB at its most | at most {} MB once it is read |",
             mega(line.spool_bytes),
+            mega(line.most_spool_bytes),
             mega(line.window_bytes + SPOOL_OVER_WINDOW_MAX_BYTES)
         ),
         format!(
@@ -238,6 +241,7 @@ mod tests {
             millis: 1_000.0,
             follower_bytes: MEMORY_MAX_BYTES,
             shim_bytes: MEMORY_MAX_BYTES,
+            most_spool_bytes: 0,
             spool_bytes: 3 + SPOOL_OVER_WINDOW_MAX_BYTES,
             window_bytes: 3,
             longest_write_millis: 1.0,

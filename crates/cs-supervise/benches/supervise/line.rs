@@ -63,7 +63,7 @@ pub(crate) async fn follow(directory: &Path, bytes: u64) -> Done {
     let next = record(follower.next().await?)?;
     let millis = crate::stage::millis(begun);
     let _ = stop.send(()); // who samples is there until then
-    let spool_bytes = samples.join_next().await.ok_or("nobody took samples")??;
+    let most_spool_bytes = samples.join_next().await.ok_or("nobody took samples")??;
     let shim = cs_supervise::glance(&dir)?.shim.ok_or("no shim")?.pid();
     until("the agent has reported", || report.exists()).await?;
     let told = fs::read_to_string(report)?;
@@ -76,7 +76,8 @@ pub(crate) async fn follow(directory: &Path, bytes: u64) -> Done {
             "millis": millis,
             "follower_bytes": status_bytes(own_pid()?, "VmHWM:")?,
             "shim_bytes": status_bytes(shim, "VmHWM:")?,
-            "spool_bytes": spool_bytes,
+            "spool_bytes": fs::metadata(dir.stdout_spool())?.blocks() * 512,
+            "most_spool_bytes": most_spool_bytes,
             "window_bytes": window.head_bytes + window.tail_bytes,
             "longest_write_millis": longest_nanos / 1e6,
             "is_intact": line.dropped_bytes == bytes - LINE_CAP_BYTES as u64 && next.bytes == br#"{"ok":1}"#,

@@ -34,6 +34,7 @@ pub(crate) fn run(words: &[String]) {
                 std::io::stdin().read_to_end(&mut bytes).unwrap();
                 say(format!("{}\n", bytes.len()).as_bytes());
             }
+            "session" => drop(setsid().unwrap()),
             "once" => drop(fs::File::create_new(value).unwrap()),
             "await" => await_file(Path::new(value)),
             "spawn" => spawn(value),
