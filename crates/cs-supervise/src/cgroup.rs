@@ -27,6 +27,8 @@ pub enum Tier {
     #[default]
     /// Its shim, to which all orphans of the tree fall.
     Subreaper,
+    /// A PID namespace of its own. Nothing leaves it, and it ends with its shim, by the kernel's hand.
+    Namespace,
     /// The process that supervises it without a shim: nothing holds them but what it has seen, and their environment cookie.
     InProcess,
 }

@@ -105,6 +105,8 @@ impl std::fmt::Display for SpawnReason {
 pub enum Proof {
     /// The machine was started anew since.
     HostRebooted,
+    /// The execution's PID namespace has ended, and the kernel has ended everything in it before.
+    NamespaceEnded,
     /// The execution's control group was found empty and could be removed.
     CgroupEmpty,
     /// The shim, to which every orphan of the tree falls, had no child left; two sweeps after it found nothing.

@@ -10,6 +10,7 @@
 //! | `stdout.spool`, `stderr.spool` | agent | appended; never renamed or cut |
 //! | `stdin` | shim | at GO; its presence says that GO was received |
 //! | `cgroup.json` | shim | at GO, before it makes the agent's control group |
+//! | `namespace.json` | shim | with `ident.json`, when it has made a PID namespace for the agent |
 //! | `agent.json` | shim | once the agent runs |
 //! | `descendants.json` | shim | on its tick, when they changed |
 //! | `spent.json` | shim | every 30 s: how long the agent has worked |
@@ -32,6 +33,7 @@ pub(crate) const KEEPER: &str = "keeper.json";
 pub(crate) const AGENT: &str = "agent.json";
 pub(crate) const DESCENDANTS: &str = "descendants.json";
 pub(crate) const CGROUP: &str = "cgroup.json";
+pub(crate) const NAMESPACE: &str = "namespace.json";
 pub(crate) const SPENT: &str = "spent.json";
 pub(crate) const EXIT: &str = "exit.json";
 pub(crate) const CLOSED: &str = "closed.json";

@@ -11,7 +11,7 @@ use crate::cgroup::Tier;
 use crate::closed::Closed;
 use crate::dir::{self, ExecutionDir};
 use crate::identity::{BootId, ProcessIdentity};
-use crate::wire::{Agent, CgroupRecord, ClosedRecord, Ident, Keeper};
+use crate::wire::{Agent, ClosedRecord, Ident, Keeper};
 use crate::{proc, tree};
 
 /// What one look at an execution's directory shows. By the time that it is read it may be different.
@@ -94,10 +94,14 @@ pub fn glance(dir: &ExecutionDir) -> io::Result<Glance> {
         .filter_map(|spool| fs::metadata(spool).ok())
         .filter(|spool| spool.len() > 0)
         .collect();
-    let tier = match (keeper, dir.read::<CgroupRecord>(dir::CGROUP)?) {
-        (Some(_), _) => Tier::InProcess,
-        (None, Some(_)) => Tier::Cgroup,
-        (None, None) => Tier::Subreaper,
+    let tier = if keeper.is_some() {
+        Tier::InProcess
+    } else if dir.holds(dir::NAMESPACE)? {
+        Tier::Namespace
+    } else if dir.holds(dir::CGROUP)? {
+        Tier::Cgroup
+    } else {
+        Tier::Subreaper
     };
     Ok(Glance {
         life,

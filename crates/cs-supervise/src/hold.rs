@@ -56,6 +56,9 @@ pub enum Containment {
     Best,
     /// By the shim alone, also where a control group could be made.
     Subreaper,
+    /// In a PID namespace of its own, or not at all: see [`Tier::Namespace`](crate::Tier). Where none can be made, which takes root or
+    /// that users may make namespaces, and that a `/proc` may be mounted, the hold is refused.
+    Namespace,
 }
 
 impl ExecutionSpec {
@@ -163,16 +166,20 @@ pub enum HoldError {
 }
 
 /// What not every holder of an execution can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Feature {
     /// [`ExecutionSpec::limits`] that do anything.
     Limits,
+    /// [`Containment::Namespace`].
+    Namespace,
 }
 
 impl std::fmt::Display for Feature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Limits => "limits and leases",
+            Self::Namespace => "a PID namespace",
         })
     }
 }
@@ -184,6 +191,9 @@ pub enum Lack {
     /// The shim's program was built before there was such a thing.
     #[error("the shim is too old, it speaks version {}.{}", .0.major, .0.minor)]
     TooOld(Protocol),
+    /// The system does not allow it, or this user.
+    #[error("the system refuses")]
+    System(#[source] io::Error),
     /// It takes a shim.
     #[error("it takes a shim")]
     NoShim,
@@ -268,6 +278,14 @@ pub async fn hold(
     // What was started only forks and ends, whatever became of the shim; dropping it would kill it.
     let outcome = match greeted {
         Err(_) => Err(HoldError::NoAnswer),
+        Ok(Err(LinkError::Broken {
+            errno,
+            lacks: Some(feature),
+            ..
+        })) => Err(HoldError::Unsupported {
+            feature,
+            source: Lack::System(io::Error::from_raw_os_error(errno)),
+        }),
         Ok(Err(error)) => Err(refused(error)),
         Ok(Ok((ident, Phase::Held))) => Ok(ident),
         Ok(Ok((_, Phase::Running { .. } | Phase::Closing { .. }))) => Err(HoldError::Shim {

@@ -149,7 +149,7 @@ pub struct Protocol {
 
 impl Protocol {
     /// What this build speaks.
-    pub const CURRENT: Self = Self { major: 1, minor: 1 };
+    pub const CURRENT: Self = Self { major: 1, minor: 2 };
 
     /// The first in which a shim can be paused and its lease renewed.
     pub(crate) const WITH_PAUSE: Self = Self { major: 1, minor: 1 };

@@ -142,6 +142,7 @@ pub async fn hold_in_process(dir: &ExecutionDir, spec: &ExecutionSpec) -> Result
 fn missed(spec: &ExecutionSpec) -> Option<Feature> {
     match spec.containment {
         Containment::Best | Containment::Subreaper => {}
+        Containment::Namespace => return Some(Feature::Namespace),
     }
     spec.limits.does_anything().then_some(Feature::Limits)
 }

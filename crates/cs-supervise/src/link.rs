@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 use crate::dir::{ExecutionDir, SOCKET};
+use crate::hold::Feature;
 use crate::identity::Protocol;
 use crate::socket;
 use crate::wire::{Ident, MAX_MESSAGE_BYTES, Phase, Refusal, Reply, Request};
@@ -31,7 +32,12 @@ pub(crate) enum LinkError {
     #[error("the shim answered what does not fit: {0}")]
     Unfit(&'static str),
     #[error("the shim could not {op}: {text}")]
-    Broken { op: String, text: String, errno: i32 },
+    Broken {
+        op: String,
+        text: String,
+        errno: i32,
+        lacks: Option<Feature>,
+    },
 }
 
 impl Link {
@@ -146,7 +152,17 @@ fn frame(request: &Request) -> Result<Vec<u8>, LinkError> {
 pub(crate) fn unexpected(reply: Reply) -> LinkError {
     match reply {
         Reply::Refused { reason } => LinkError::Refused(reason),
-        Reply::Broken { op, errno, text } => LinkError::Broken { op, text, errno },
+        Reply::Broken {
+            op,
+            errno,
+            text,
+            lacks,
+        } => LinkError::Broken {
+            op,
+            text,
+            errno,
+            lacks,
+        },
         Reply::Closed { .. } => LinkError::Ended,
         Reply::Welcome { .. }
         | Reply::Started { .. }

@@ -10,7 +10,9 @@ use crate::closed::{AgentExit, Closed, Proof};
 use crate::dir::{self, ExecutionDir};
 use crate::identity::{BootId, NamedProcess, named};
 use crate::sweep::Sweep;
-use crate::wire::{Agent, CgroupRecord, ClosedRecord, Descendants, ExitRecord, Ident, Keeper, Spec, Spent};
+use crate::wire::{
+    Agent, CgroupRecord, ClosedRecord, Descendants, ExitRecord, Ident, Keeper, NamespaceRecord, Spec, Spent,
+};
 
 /// A process that is not dead so long after it was killed cannot be killed by us.
 const SWEEP_LIMIT: Duration = Duration::from_secs(10);
@@ -118,6 +120,7 @@ fn sweep(dir: &ExecutionDir, boot_id: BootId, closed: &mut Closed) -> io::Result
     // Without a spec no shim can have started anything.
     if let Some(spec) = dir.read::<Spec>(dir::SPEC)? {
         let agent = dir.read::<Agent>(dir::AGENT)?.map(|agent| agent.agent);
+        let namespace = dir.read::<NamespaceRecord>(dir::NAMESPACE)?;
         let listed = dir.read::<Descendants>(dir::DESCENDANTS)?.unwrap_or_default();
         let known = listed
             .processes
@@ -125,6 +128,8 @@ fn sweep(dir: &ExecutionDir, boot_id: BootId, closed: &mut Closed) -> io::Result
             .chain(survived)
             .map(|process| process.identity)
             .chain(agent)
+            // It falls with its shim; with it everything does.
+            .chain(namespace.iter().map(|namespace| namespace.init.clone()))
             .collect();
         let group = group_of(dir, &spec)?;
         // Should it be refused, the sweep does it alone.
@@ -140,6 +145,11 @@ fn sweep(dir: &ExecutionDir, boot_id: BootId, closed: &mut Closed) -> io::Result
             if closed.proof.is_none() {
                 closed.survivors = named(&boot_id, group.members());
             }
+            return Ok(());
+        }
+        // The kernel lets the first process of a namespace end when it is the last.
+        if namespace.is_some_and(|namespace| !namespace.init.is_alive()) && closed.survivors.is_empty() {
+            closed.proof = Some(Proof::NamespaceEnded);
             return Ok(());
         }
     }

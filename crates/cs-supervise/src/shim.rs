@@ -10,6 +10,7 @@ mod connection;
 mod contain;
 mod keep;
 pub(crate) mod ladder;
+mod namespace;
 mod serve;
 mod start;
 mod watchdog;

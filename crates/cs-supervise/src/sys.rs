@@ -7,7 +7,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setsid};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -24,7 +26,8 @@ pub(crate) fn watch(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
 /// Which of the two processes after a fork this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forked {
-    Parent,
+    /// The one that forked, and its child.
+    Parent(Pid),
     Child,
 }
 
@@ -39,7 +42,9 @@ pub(crate) fn fork_single_threaded() -> io::Result<Forked> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
-        _ => Ok(Forked::Parent),
+        child => Pid::from_raw(child)
+            .map(Forked::Parent)
+            .ok_or_else(|| io::Error::other("a child without a number")),
     }
 }
 
@@ -82,6 +87,43 @@ pub(crate) fn ignore_ending_signals() {
     }
 }
 
+/// Leaves it to the kernel to reap the children of this process.
+pub(crate) fn let_kernel_reap() {
+    // SAFETY: sets a disposition, no handler.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+}
+
+/// Makes a PID namespace for what this process starts from now on, within a new user namespace if one is asked for.
+pub(crate) fn make_pid_namespace(users: Users) -> rustix::io::Result<()> {
+    let flags = match users {
+        Users::AsTheyAre => UnshareFlags::NEWPID,
+        Users::New => UnshareFlags::NEWPID | UnshareFlags::NEWUSER,
+    };
+    // SAFETY: as in `own_proc`.
+    unsafe { unshare_unsafe(flags) }
+}
+
+/// Whether a new namespace is also one of users.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Users {
+    AsTheyAre,
+    New,
+}
+
+/// Gives this process mounts of its own, with a `/proc` that shows its PID namespace. Async-signal-safe.
+pub(crate) fn own_proc() -> rustix::io::Result<()> {
+    // SAFETY: of what the call can take apart only the descriptors of a process matter to the memory of this program, and they
+    // stay together.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+    // What is mounted here stays here; what is mounted or unmounted outside is seen.
+    mount_change(
+        c"/",
+        MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC,
+    )?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount(c"proc", c"/proc", c"proc", flags, None)
+}
+
 /// Sets every classic signal to its default and blocks none. Async-signal-safe.
 fn default_signals() {
     for signal in 1..=LAST_CLASSIC_SIGNAL {
@@ -99,11 +141,24 @@ fn default_signals() {
     }
 }
 
+/// Makes this process die with its parent. Async-signal-safe.
+fn die_with(parent: Option<Pid>) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // It may have died before the line above.
+    if getppid() == parent {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ESRCH))
+    }
+}
+
 /// What becomes of an agent when the process that started it dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bond {
     /// It dies with this process, which has one thread: the kernel's parent-death signal is sent when the *thread* that forked ends.
     DiesWith(Pid),
+    /// It is born in the PID namespace that this process has made, and dies with it.
+    InNamespace,
     /// It lives on.
     LivesOn,
 }
@@ -118,14 +173,11 @@ pub(crate) fn start_as_agent(command: &mut Command, bond: Bond, entrance: Option
         default_signals();
         match bond {
             Bond::LivesOn => Ok(()),
-            Bond::DiesWith(shim) => {
-                set_parent_process_death_signal(Some(Signal::KILL))?;
-                // The shim may have died before the line above.
-                if getppid() == Some(shim) {
-                    Ok(())
-                } else {
-                    Err(io::Error::from_raw_os_error(libc::ESRCH))
-                }
+            Bond::DiesWith(shim) => die_with(Some(shim)),
+            Bond::InNamespace => {
+                own_proc()?;
+                // A parent outside of the namespace has no number.
+                die_with(None)
             }
         }
     };

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cgroup::Tier;
 use crate::closed::{AgentExit, Closed, Proof, SpawnFailure};
-use crate::hold::Containment;
+use crate::hold::{Containment, Feature};
 use crate::identity::{BootId, NamedProcess, ProcessIdentity, Protocol};
 use crate::limits::{Lease, LeaseEnd, Limit, Limits};
 use crate::pause::PausedBy;
@@ -131,6 +131,13 @@ pub(crate) struct Descendants {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CgroupRecord {
     pub(crate) path: PathBuf,
+}
+
+/// `namespace.json`, from version 1.2 on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct NamespaceRecord {
+    /// The first process of the namespace, as it is numbered outside.
+    pub(crate) init: ProcessIdentity,
 }
 
 /// `spent.json`
@@ -270,6 +277,9 @@ pub(crate) enum Reply {
         op: String,
         errno: i32,
         text: String,
+        /// From version 1.2 on: what was asked for and cannot be had here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lacks: Option<Feature>,
     },
     Closed {
         closed: ClosedRecord,
@@ -423,6 +433,31 @@ mod tests {
             (closed.worked, closed.dismissed_at_unix_micros),
             (Some(Duration::from_millis(6)), Some(7))
         );
+    }
+
+    #[test]
+    fn what_version_1_2_added_is_understood() {
+        let reply: Reply = read(
+            r#"{"type":"broken","op":"make a PID namespace","errno":28,"text":"t","lacks":"namespace","later":1}"#,
+        );
+        assert!(matches!(
+            reply,
+            Reply::Broken {
+                lacks: Some(Feature::Namespace),
+                ..
+            }
+        ));
+        let before: Reply = read(r#"{"type":"broken","op":"write","errno":28,"text":"t"}"#);
+        assert!(matches!(before, Reply::Broken { lacks: None, .. }));
+        let process = r#"{"boot_id":"b","pid":7,"start_ticks":9}"#;
+        let namespace: NamespaceRecord = read(&format!(r#"{{"init":{process},"later":1}}"#));
+        let keeper: Keeper = read(&format!(
+            r#"{{"protocol":{{"major":1,"minor":2}},"process":{process},"later":1}}"#
+        ));
+        assert_eq!((namespace.init.pid(), keeper.process.pid()), (7, 7));
+        assert_eq!(read::<Tier>(r#""namespace""#), Tier::Namespace);
+        assert_eq!(read::<Proof>(r#""namespace_ended""#), Proof::NamespaceEnded);
+        assert_eq!(read::<Containment>(r#""namespace""#), Containment::Namespace);
     }
 
     #[test]

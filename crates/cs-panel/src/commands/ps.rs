@@ -158,6 +158,7 @@ pub(super) fn look(name: &str, dir: &ExecutionDir) -> io::Result<ExecutionWire> 
         tier: match seen.tier {
             Tier::Cgroup => "cgroup",
             Tier::Subreaper => "subreaper",
+            Tier::Namespace => "namespace",
             Tier::InProcess => "in_process",
         },
         proof: closed.and_then(|closed| closed.proof).map(proof_name),
@@ -193,6 +194,7 @@ fn state_of(life: &Life) -> &'static str {
 fn proof_name(proof: Proof) -> &'static str {
     match proof {
         Proof::HostRebooted => "host_rebooted",
+        Proof::NamespaceEnded => "namespace_ended",
         Proof::CgroupEmpty => "cgroup_empty",
         Proof::SubreaperEmpty => "subreaper_empty",
         Proof::SweepClean => "sweep_clean",

@@ -42,6 +42,7 @@ pub(crate) async fn measure(directory: &Path, size: Size) -> Done {
         }
         let tier = match tier {
             Tier::Cgroup => "control group",
+            Tier::Namespace => "PID namespace",
             Tier::Subreaper | Tier::InProcess => "subreaper",
         };
         println!("{}", json!({"line": "force", "tier": tier, "times": times}));

@@ -7,6 +7,7 @@ use super::connection::Event;
 use super::contain;
 use super::ladder::Ladder;
 use super::serve::{End, Running, Shim, Stage};
+use crate::cgroup::Tier;
 use crate::closed::AgentExit;
 use crate::dir::{self, Aside};
 use crate::hold::MAX_PROMPT_BYTES;
@@ -116,11 +117,16 @@ impl Shim {
                 agent: identity.clone(),
             },
         );
-        let mut running = Running::new(agent, group, &self.spec);
+        let tier = match (&self.namespace, &group) {
+            (Some(_), _) => Tier::Namespace,
+            (None, Some(_)) => Tier::Cgroup,
+            (None, None) => Tier::Subreaper,
+        };
+        let mut running = Running::new(agent, group, tier, &self.spec);
         if self.pause_at_start {
             running.pause(PausedBy::Request);
         }
-        let (paused, tier) = (running.paused, running.tier());
+        let paused = running.paused;
         self.stage = Stage::Running(running);
         match written {
             Ok(()) => Reply::Started {
@@ -162,6 +168,7 @@ impl Shim {
             op: op.to_owned(),
             errno: error.raw_os_error().unwrap_or(0),
             text: error.to_string(),
+            lacks: None,
         }
     }
 
@@ -171,7 +178,7 @@ impl Shim {
             Stage::Running(running) => Phase::Running {
                 agent: running.agent.identity.clone(),
                 paused: running.paused,
-                tier: running.tier(),
+                tier: running.tier,
             },
             Stage::Closing { agent, .. } | Stage::Writing { agent, .. } => {
                 Phase::Closing { agent: agent.clone() }

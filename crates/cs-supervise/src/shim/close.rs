@@ -4,9 +4,10 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{WaitId, WaitIdOptions, getpid, waitid};
+use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
 
 use super::contain;
+use super::namespace::Namespace;
 use super::witness::living;
 use crate::cgroup::{Cgroup, Emptiness};
 use crate::closed::{Closed, Proof};
@@ -37,6 +38,8 @@ pub(super) struct Tree {
     pub(super) known: Vec<NamedProcess>,
     /// The control group that it is in.
     pub(super) group: Option<Cgroup>,
+    /// The namespace that it is in.
+    pub(super) namespace: Option<Namespace>,
 }
 
 #[derive(Debug)]
@@ -120,12 +123,18 @@ impl Closing {
 
     fn grace(&mut self, now: Instant, until: Instant) -> Option<Wait> {
         reap_all();
-        let waiting = pins();
+        let first = self.tree.namespace.as_ref().map(|namespace| namespace.pid);
+        let waiting = pins(first);
         if !waiting.is_empty() && now < until {
             return Some(Wait::For(waiting, until));
         }
         if !self.closed.stopped_by_us {
             self.closed.leaked = living(&self.boot_id);
+            // It is ours, and was to be there.
+            let init = self.tree.namespace.as_ref().map(|namespace| &namespace.init);
+            self.closed
+                .leaked
+                .retain(|process| Some(&process.identity) != init);
         }
         self.stage = Stage::Kill {
             until: now + KILL_LIMIT,
@@ -158,7 +167,7 @@ impl Closing {
             self.stage = Stage::Over;
             return None;
         }
-        Some(Wait::For(pins(), now + LOOK_INTERVAL))
+        Some(Wait::For(pins(None), now + LOOK_INTERVAL))
     }
 
     fn sweep(&mut self, now: Instant) -> Option<Wait> {
@@ -202,7 +211,11 @@ impl Closing {
 impl Closing {
     fn group(&mut self, now: Instant, until: Instant) -> Option<Wait> {
         let Some(group) = &self.tree.group else {
-            return self.proven(Proof::SubreaperEmpty);
+            // Its first process was our child and is reaped.
+            return self.proven(match self.tree.namespace {
+                Some(_) => Proof::NamespaceEnded,
+                None => Proof::SubreaperEmpty,
+            });
         };
         // Of what cannot be read now nothing is known.
         let emptiness = group.close(Duration::ZERO).unwrap_or(Emptiness::Populated);
@@ -226,12 +239,12 @@ impl Closing {
     }
 }
 
-/// Pidfds of some live processes below this one, to wait for: enough to be woken soon, few enough to be open at once.
-fn pins() -> Vec<OwnedFd> {
+/// Pidfds of some live processes below this one but for one, to wait for: enough to be woken soon, few enough to be open at once.
+fn pins(but: Option<Pid>) -> Vec<OwnedFd> {
     const ENOUGH: usize = 64;
     let mut pins = Vec::new();
     tree::walk(getpid(), |member| {
-        if pins.len() < ENOUGH {
+        if pins.len() < ENOUGH && Some(member.pid) != but {
             pins.push(member.pidfd);
         }
     });

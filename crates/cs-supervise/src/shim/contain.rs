@@ -37,7 +37,10 @@ pub(super) fn start(
         let place = Place {
             boot_id: &ident.boot_id,
             group,
-            bond: Bond::DiesWith(getpid()),
+            bond: match spec.containment {
+                Containment::Best | Containment::Subreaper => Bond::DiesWith(getpid()),
+                Containment::Namespace => Bond::InNamespace,
+            },
         };
         Agent::start(dir, spec, place)
     })
@@ -67,7 +70,7 @@ fn start_once<T>(
 fn make_group(dir: &ExecutionDir, spec: &Spec) -> Option<Cgroup> {
     match spec.containment {
         Containment::Best => {}
-        Containment::Subreaper => return None,
+        Containment::Subreaper | Containment::Namespace => return None,
     }
     // Each step may be refused where nothing was delegated to us; then the tree is held by this process alone.
     let group = Cgroup::place(&spec.cgroup_name()).ok()?;

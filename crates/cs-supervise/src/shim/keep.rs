@@ -23,24 +23,18 @@ use crate::wire::{Refusal, Reply, Spec, Spent};
 const SPENT_INTERVAL: Duration = Duration::from_secs(30);
 
 impl Running {
-    pub(super) fn new(agent: Agent, group: Option<Cgroup>, spec: &Spec) -> Self {
+    pub(super) fn new(agent: Agent, group: Option<Cgroup>, tier: Tier, spec: &Spec) -> Self {
         let now = Moment::now();
         Self {
             agent,
             group,
+            tier,
             ladder: None,
             witness: Witness::new(now.awake),
             watchdog: Watchdog::new(spec.limits.into(), now),
             paused: None,
             limit: None,
             spent_due: now.awake + SPENT_INTERVAL,
-        }
-    }
-
-    pub(super) fn tier(&self) -> Tier {
-        match self.group {
-            Some(_) => Tier::Cgroup,
-            None => Tier::Subreaper,
         }
     }
 

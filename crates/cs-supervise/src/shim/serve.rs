@@ -15,10 +15,11 @@ use super::connection::Connection;
 use super::contain;
 use super::keep::{interrupt, terminate};
 use super::ladder::{Act, Ladder};
+use super::namespace::Namespace;
 use super::watchdog::{Moment, Watchdog};
 use super::witness::Witness;
 use crate::agent::Agent;
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, Tier};
 use crate::clock;
 use crate::closed::{AgentExit, Closed};
 use crate::dir::{self, ExecutionDir};
@@ -46,6 +47,8 @@ pub(super) struct Shim {
     listener: UnixListener,
     pub(super) connections: Vec<Connection>,
     pub(super) stage: Stage,
+    /// What the agent is to be born in, until the tree is closed.
+    pub(super) namespace: Option<Namespace>,
     /// Set when taking a connection failed: a listener that stays ready must not spin the loop.
     listener_rests: bool,
     /// Whether the agent is to be paused as soon as it runs.
@@ -109,6 +112,7 @@ pub(super) struct Running {
     pub(super) agent: Agent,
     /// The control group that the tree is in.
     pub(super) group: Option<Cgroup>,
+    pub(super) tier: Tier,
     pub(super) ladder: Option<Ladder>,
     pub(super) witness: Witness,
     pub(super) watchdog: Watchdog,
@@ -135,6 +139,7 @@ impl Shim {
             listener,
             connections: vec![starter],
             stage: Stage::Held,
+            namespace: None,
             listener_rests: false,
             pause_at_start: false,
         }
@@ -273,6 +278,7 @@ impl Shim {
             Tree {
                 known: end.known,
                 group: end.group,
+                namespace: self.namespace.take(),
             },
             Instant::now() + end.grace,
         );

@@ -12,16 +12,20 @@ use rustix::process::{chdir, getpid, set_child_subreaper, setsid, umask};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
 use super::connection::Connection;
+use super::namespace::Namespace;
 use super::serve::Shim;
 use crate::dir::{self, ExecutionDir};
+use crate::hold::{Containment, Feature};
 use crate::identity::{BootId, ProcessIdentity, Protocol};
 use crate::sys::{self, Forked};
-use crate::wire::{Ident, Reply, Spec};
+use crate::wire::{Ident, NamespaceRecord, Reply, Spec};
 
 /// What a shim could not do before it held its execution.
 struct Failure {
     op: &'static str,
     source: io::Error,
+    /// What was asked for and cannot be had here.
+    lacks: Option<Feature>,
 }
 
 /// Runs a shim for the execution in `dir` to its end. Returns the process's exit code.
@@ -31,9 +35,9 @@ pub(super) fn run(dir: &Path) -> i32 {
         return 2;
     };
     match detach(&connection) {
-        Ok(Forked::Parent) => return 0,
+        Ok(Forked::Parent(_)) => return 0,
         Ok(Forked::Child) => {}
-        Err(source) => return complain(connection, &Failure { op: "detach", source }),
+        Err(source) => return complain(connection, &Failure::of("detach", source)),
     }
     let prepared = hold(dir);
     match prepared {
@@ -49,8 +53,8 @@ pub(super) fn run(dir: &Path) -> i32 {
 fn detach(connection: &OwnedFd) -> io::Result<Forked> {
     sys::ignore_ending_signals();
     sys::close_inherited(connection)?;
-    if sys::fork_single_threaded()? == Forked::Parent {
-        return Ok(Forked::Parent);
+    if let parent @ Forked::Parent(_) = sys::fork_single_threaded()? {
+        return Ok(parent);
     }
     setsid()?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
@@ -63,6 +67,16 @@ fn detach(connection: &OwnedFd) -> io::Result<Forked> {
     Ok(Forked::Child)
 }
 
+impl Failure {
+    fn of(op: &'static str, source: io::Error) -> Self {
+        Self {
+            op,
+            source,
+            lacks: None,
+        }
+    }
+}
+
 /// A held execution: its lock is taken, its identity is durable, its socket listens.
 struct Held {
     dir: ExecutionDir,
@@ -70,16 +84,19 @@ struct Held {
     ident: Ident,
     lock: File,
     listener: UnixListener,
+    namespace: Option<Namespace>,
 }
 
 impl Held {
     fn into_shim(self, starter: Connection) -> Shim {
-        Shim::new(self.dir, self.spec, self.ident, self.lock, self.listener, starter)
+        let mut shim = Shim::new(self.dir, self.spec, self.ident, self.lock, self.listener, starter);
+        shim.namespace = self.namespace;
+        shim
     }
 }
 
 fn hold(path: &Path) -> Result<Held, Failure> {
-    let failed = |op| move |source| Failure { op, source };
+    let failed = |op| move |source| Failure::of(op, source);
     // Relative names from here on: the path may be longer than a socket's may be, and may be moved.
     chdir(path).map_err(|error| failed("enter its directory")(error.into()))?;
     let dir = ExecutionDir::at(".");
@@ -102,8 +119,9 @@ fn hold(path: &Path) -> Result<Held, Failure> {
     for spool in [dir.stdout_spool(), dir.stderr_spool()] {
         ExecutionDir::open_spool(&spool).map_err(failed("open a spool"))?;
     }
-    let listener = listen(&dir).map_err(failed("listen"))?;
     let boot_id = BootId::current().map_err(failed("read the boot id"))?;
+    let namespace = make_namespace(&dir, &spec, &boot_id)?;
+    let listener = listen(&dir).map_err(failed("listen"))?;
     let shim = ProcessIdentity::of(&boot_id, getpid()).map_err(failed("identify itself"))?;
     let shim = shim.ok_or_else(no_spec).map_err(failed("identify itself"))?;
     let ident = Ident {
@@ -120,7 +138,25 @@ fn hold(path: &Path) -> Result<Held, Failure> {
         ident,
         lock,
         listener,
+        namespace,
     })
+}
+
+fn make_namespace(dir: &ExecutionDir, spec: &Spec, boot_id: &BootId) -> Result<Option<Namespace>, Failure> {
+    match spec.containment {
+        Containment::Best | Containment::Subreaper => return Ok(None),
+        Containment::Namespace => {}
+    }
+    let made = Namespace::make(boot_id).map_err(|source| Failure {
+        lacks: Some(Feature::Namespace),
+        ..Failure::of("make a PID namespace", source)
+    })?;
+    let record = NamespaceRecord {
+        init: made.init.clone(),
+    };
+    let written = dir.write_for_this_boot(dir::NAMESPACE, &record);
+    written.map_err(|source| Failure::of("write", source))?;
+    Ok(Some(made))
 }
 
 fn listen(dir: &ExecutionDir) -> io::Result<UnixListener> {
@@ -138,6 +174,7 @@ fn complain(connection: OwnedFd, failure: &Failure) -> i32 {
         op: failure.op.to_owned(),
         errno: failure.source.raw_os_error().unwrap_or(0),
         text: failure.source.to_string(),
+        lacks: failure.lacks,
     };
     if let Ok(mut starter) = Connection::from_starter(UnixStream::from(connection)) {
         // The starter may be gone; there is nobody else to tell.

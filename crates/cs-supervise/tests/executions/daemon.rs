@@ -38,12 +38,18 @@ pub(crate) fn run(words: &[String]) {
     block_on(async {
         let dir = ExecutionDir::create(dir).unwrap();
         let mut spec = spec_of(agent);
-        if station == "closed-in-group" {
-            spec.containment = Containment::Best;
+        match station.as_str() {
+            "closed-in-group" => spec.containment = Containment::Best,
+            "closed-in-namespace" | "namespace-refused" => spec.containment = Containment::Namespace,
+            _ => {}
         }
         let program = ShimProgram::current().unwrap();
         if station == "upgraded" {
             fs::remove_file(std::env::current_exe().unwrap()).unwrap();
+        }
+        if station == "namespace-refused" {
+            let error = hold(&program, &dir, &spec).await.unwrap_err();
+            return say(dir.path(), &crate::namespaces::told_of(&error));
         }
         let held = hold(&program, &dir, &spec).await.unwrap();
         if station == "held" {

@@ -12,6 +12,7 @@ mod in_process;
 mod life;
 mod limits;
 mod masses;
+mod namespaces;
 mod other_shims;
 mod peers;
 mod prompts;
@@ -41,6 +42,7 @@ fn main() {
                 life::trials(),
                 limits::trials(),
                 masses::trials(),
+                namespaces::trials(),
                 other_shims::trials(),
                 peers::trials(),
                 prompts::trials(),

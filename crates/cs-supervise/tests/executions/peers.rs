@@ -31,15 +31,15 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-const NOBODY: u32 = 65534;
+pub(crate) const NOBODY: u32 = 65534;
 
 /// Where another user can come to this program and to a directory: on a disk, and open.
-struct Open {
-    root: tempfile::TempDir,
+pub(crate) struct Open {
+    pub(crate) root: tempfile::TempDir,
 }
 
 impl Open {
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         if !geteuid().is_root() {
             say_not_tested("it takes root to be another user");
             return None;
@@ -52,7 +52,7 @@ impl Open {
         Some(Self { root })
     }
 
-    fn as_nobody(&self, words: &[&str]) -> Command {
+    pub(crate) fn as_nobody(&self, words: &[&str]) -> Command {
         #[expect(clippy::disallowed_methods, reason = "a process of another user")]
         let mut command = Command::new(self.root.path().join("program"));
         command

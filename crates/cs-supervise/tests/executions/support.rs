@@ -44,7 +44,8 @@ pub(crate) fn per_tier<F: Future<Output = ()>>(
 ) -> Vec<Trial> {
     vec![
         trial(&format!("{name}_by_subreaper"), test.clone()),
-        in_group(&format!("{name}_by_cgroup"), test),
+        in_group(&format!("{name}_by_cgroup"), test.clone()),
+        in_namespace(&format!("{name}_by_namespace"), test),
     ]
 }
 
@@ -62,6 +63,25 @@ pub(crate) fn in_group<F: Future<Output = ()>>(
             return say_not_tested(why);
         }
         scratch.tier = Tier::Cgroup;
+        test(scratch).await;
+    })
+}
+
+/// A test that needs a PID namespace. On a machine where none can be made it says so.
+pub(crate) fn in_namespace<F: Future<Output = ()>>(
+    name: &str,
+    test: impl FnOnce(Scratch) -> F + Send + 'static,
+) -> Trial {
+    trial(name, async move |mut scratch| {
+        scratch.tier = Tier::Namespace;
+        let probe = scratch.below("probe");
+        match probe.hold(&spec_of(&words(&["exit=0"]))).await {
+            Ok(held) => drop(held.abandon().await.unwrap()),
+            Err(HoldError::Unsupported { source, .. }) => {
+                return say_not_tested(&format!("no PID namespace can be made here: {source:?}"));
+            }
+            Err(other) => panic!("{other:?}"),
+        }
         test(scratch).await;
     })
 }
@@ -125,9 +145,18 @@ impl Scratch {
     pub(crate) async fn descendants_of(&self, kinds: &[&'static str]) -> Vec<Process> {
         let mut found = Vec::new();
         for kind in kinds {
-            found.push(Process::from_file(kind, &self.path(kind)).await);
+            found.push(Process::from_file(kind, &self.path(kind), self.namespace().as_deref()).await);
         }
         found
+    }
+
+    /// The agent's PID namespace, where it has one of its own.
+    fn namespace(&self) -> Option<PathBuf> {
+        if self.tier != Tier::Namespace {
+            return None;
+        }
+        let record = crate::raw::read(&self.dir.path().join("namespace.json"));
+        Some(fs::read_link(format!("/proc/{}/ns/pid", record["init"]["pid"])).unwrap())
     }
 
     pub(crate) async fn start(&self, words: &[String]) -> Running {
@@ -145,6 +174,7 @@ impl Scratch {
         let mut spec = spec.clone();
         spec.containment = match self.tier {
             Tier::Cgroup => Containment::Best,
+            Tier::Namespace => Containment::Namespace,
             Tier::Subreaper | Tier::InProcess => Containment::Subreaper,
         };
         hold(&ShimProgram::current().unwrap(), &self.dir, &spec).await
@@ -202,6 +232,7 @@ impl Scratch {
         match self.tier {
             Tier::Cgroup => Proof::CgroupEmpty,
             Tier::Subreaper => Proof::SubreaperEmpty,
+            Tier::Namespace => Proof::NamespaceEnded,
             Tier::InProcess => Proof::SweepClean,
         }
     }
@@ -210,6 +241,7 @@ impl Scratch {
     pub(crate) fn proof_without_shim(&self) -> Proof {
         match self.tier {
             Tier::Cgroup => Proof::CgroupEmpty,
+            Tier::Namespace => Proof::NamespaceEnded,
             Tier::Subreaper | Tier::InProcess => Proof::SweepClean,
         }
     }
@@ -274,8 +306,9 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    async fn from_file(kind: &'static str, file: &Path) -> Self {
+    async fn from_file(kind: &'static str, file: &Path, namespace: Option<&Path>) -> Self {
         let pid = read_when_there(file).await.parse().unwrap();
+        let pid = namespace.map_or(pid, |namespace| outside(namespace, pid));
         Self {
             kind,
             pid,
@@ -286,6 +319,20 @@ impl Process {
     pub(crate) fn is_alive(&self) -> bool {
         look(self.pid).is_some_and(|(state, start)| start == self.start_ticks && state != "Z")
     }
+}
+
+/// The number that a process of a PID namespace has outside of it.
+fn outside(namespace: &Path, pid: i32) -> i32 {
+    let is_it = |process: &Path| {
+        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        let innermost = numbers.and_then(|numbers| numbers.split_ascii_whitespace().last());
+        fs::read_link(process.join("ns/pid")).is_ok_and(|it| it == namespace)
+            && innermost == Some(pid.to_string().as_str())
+    };
+    let mut processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let found = processes.find(|process| is_it(process)).unwrap();
+    found.file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
 /// The letter by which the kernel tells a process's state.
