@@ -12,12 +12,10 @@ use bstr::ByteSlice;
 use crate::error::WorktreeError;
 use crate::keys::Oid;
 use crate::parse;
-use crate::runner::Git;
+use crate::runner::{Call, World};
 use crate::store::Store;
 use crate::tree::Tree;
 
-/// The first version of git whose serving side never fetches missing objects by itself.
-const NEVER_LAZY: (u32, u32) = (2, 45);
 /// Linked working trees of one repository that are looked at.
 const LINKED_MAX: usize = 256;
 
@@ -77,27 +75,34 @@ impl Source {
     }
 
     /// Whether this is a git directory that does not make git fetch from elsewhere.
-    pub(crate) fn is_safe(&self, git: &Git) -> bool {
+    pub(crate) async fn is_safe(&self, store: &Store) -> Result<bool, WorktreeError> {
         let is_dir = |dir: &Path| dir.symlink_metadata().is_ok_and(|m| m.is_dir());
         if !is_dir(&self.git_dir) || !is_dir(&self.common_dir) {
-            return false;
+            return Ok(false);
         }
-        let suspicious = |file: PathBuf| {
-            let text = fs::read(file).unwrap_or_default().to_ascii_lowercase();
-            let hidden = git.version() < NEVER_LAZY && text.contains_str("[include");
-            hidden || text.contains_str("promisor") || text.contains_str("partialclone")
-        };
-        let found = [
+        let files = [
             self.common_dir.join("config"),
             self.common_dir.join("config.worktree"),
             self.git_dir.join("config.worktree"),
-        ]
-        .into_iter()
-        .any(suspicious);
-        if found {
+        ];
+        let texts = files.map(|file| fs::read(file).unwrap_or_default().to_ascii_lowercase());
+        let says = |word: &str| texts.iter().any(|text| text.contains_str(word));
+        let is_partial =
+            says("promisor") || says("partialclone") || says("[include") && self.is_partial(store).await?;
+        if is_partial {
             tracing::warn!(repository = %self.git_dir.display(), "a repository of an agent is a partial clone; it is not fetched from");
         }
-        !found
+        Ok(!is_partial)
+    }
+
+    /// Asks git what the configuration says with all that it includes; reading it runs nothing. When git cannot read it, it may
+    /// say anything.
+    async fn is_partial(&self, store: &Store) -> Result<bool, WorktreeError> {
+        let ask = Call::new(World::Ours, "config")
+            .git_dir(&self.git_dir)
+            .reads_only();
+        let ask = ask.args(["config", "--name-only", "--get-regexp", "(promisor|partialclone)"]);
+        Ok(store.git.run(ask).await?.code != 1)
     }
 }
 
@@ -109,7 +114,7 @@ pub(crate) async fn fetch_from(
     source: &Source,
     refspecs: &[&str],
 ) -> Result<bool, WorktreeError> {
-    if !source.is_safe(&store.git) {
+    if !source.is_safe(store).await? {
         return Ok(false);
     }
     // Objects that git's checks find fault with are taken all the same, at the second try: they are somebody's work.

@@ -27,7 +27,7 @@ pub(crate) struct Gathered {
 
 /// Fetches all refs, HEAD, and the commits that only the reflogs know, under a prefix of the store that ends with `/`.
 pub(crate) async fn gather(store: &Store, source: &Source, under: &str) -> Result<Gathered, WorktreeError> {
-    if !source.is_safe(&store.git) {
+    if !source.is_safe(store).await? {
         return Ok(Gathered {
             complete_refs: false,
             complete_history: false,

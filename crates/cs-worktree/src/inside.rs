@@ -205,7 +205,7 @@ impl<'a> Job<'a> {
     /// Fetches what it committed; gives its HEAD and whether everything came.
     async fn gather(&self, git_dir: &Path) -> Result<(Option<Oid>, bool), WorktreeError> {
         let source = Source::at(git_dir.to_owned());
-        if !source.is_safe(&self.store.git) || size_of(git_dir) > GIT_DIR_MAX_BYTES {
+        if !source.is_safe(self.store).await? || size_of(git_dir) > GIT_DIR_MAX_BYTES {
             return Ok((None, false));
         }
         let all = format!("+refs/*:{}refs/*", self.under);

@@ -145,7 +145,7 @@ impl Worktrees {
         work: &SavedWork,
         made: &Path,
     ) -> Result<(), WorktreeError> {
-        self.run_clone(store, made).await?;
+        self.run_clone(store, made, &[]).await?;
         let git_dir = made.join(".git");
         let run = store::run_ref(&work.run, "*");
         let on_made = |op| tree::on_clone(op, &git_dir).work_tree(made).cwd(made);

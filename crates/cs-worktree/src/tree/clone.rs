@@ -11,6 +11,7 @@ use crate::borders::Border;
 use crate::disk;
 use crate::error::WorktreeError;
 use crate::keys::Oid;
+use crate::parse;
 use crate::repository::Repository;
 use crate::runner::{COPY_LIMIT, Call, World};
 use crate::status::seed;
@@ -81,8 +82,8 @@ impl Worktrees {
             .tempdir_in(&parent)
             .map_err(WorktreeError::io("make a directory in", &parent))?;
         let work = half.path().join(WORK_DIR);
-        self.run_clone(store, &work).await?;
-        self.set_up_clone(repository, &work).await?;
+        let settings = self.clone_settings(repository).await?;
+        self.run_clone(store, &work, &settings).await?;
         let git_dir = work.join(".git");
         let fetch = on_clone("fetch", &git_dir).work_tree(&work);
         let fetch = fetch.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin"]);
@@ -91,14 +92,21 @@ impl Worktrees {
     }
 
     /// Packs are hardlinked where the file system allows it. `--local` is not said: it would forbid the copy elsewhere.
-    pub(crate) async fn run_clone(&self, store: &Store, work: &Path) -> Result<(), WorktreeError> {
+    pub(crate) async fn run_clone(
+        &self,
+        store: &Store,
+        work: &Path,
+        settings: &[(&str, String)],
+    ) -> Result<(), WorktreeError> {
         let clone =
             Call::new(World::Ours, "clone").args(["clone", "--quiet", "--template=", "--no-checkout"]);
-        let clone = clone.args(["--no-tags", "--origin=origin"]);
-        let clone = clone.args([
+        let mut clone = clone.args(["--no-tags", "--origin=origin"]).args([
             "-c",
             "remote.origin.fetch=+refs/cs-panel/base/*:refs/remotes/origin/*",
         ]);
+        for (key, value) in settings {
+            clone = clone.args(["-c".to_owned(), format!("{key}={value}")]);
+        }
         // What the user has in their history is not ours to find fault with.
         let clone = clone.setting("transfer.fsckObjects=false").limit(COPY_LIMIT);
         self.git().ok(clone.arg(&store.dir).arg(work)).await?;
@@ -106,21 +114,27 @@ impl Worktrees {
     }
 
     /// A push from the tree goes nowhere, and the agent commits as the user does in their repository.
-    async fn set_up_clone(&self, repository: &Repository, work: &Path) -> Result<(), WorktreeError> {
+    async fn clone_settings(
+        &self,
+        repository: &Repository,
+    ) -> Result<Vec<(&'static str, String)>, WorktreeError> {
         let identity = self.git().identity().clone();
-        let mut settings = vec![("remote.origin.pushurl".to_owned(), "DISABLED".to_owned())];
-        for (key, fallback) in [("user.name", identity.name), ("user.email", identity.email)] {
-            let ask = self
-                .git()
-                .run(repository.call("config").args(["config", key]))
-                .await?;
-            let value = ask.stdout.trim_ascii().to_str_lossy().into_owned();
-            settings.push((key.to_owned(), if value.is_empty() { fallback } else { value }));
-        }
-        for (key, value) in settings {
-            let set = Call::new(World::Ours, "config").git_dir(&work.join(".git"));
-            self.git().ok(set.args(["config", &key, &value])).await?;
-        }
-        Ok(())
+        let ask = repository
+            .call("config")
+            .args(["config", "-z", "--get-regexp", r"^user\.(name|email)$"]);
+        let answer = self.git().run(ask).await?;
+        let of_user = |key: &str| {
+            let named = parse::z_fields(&answer.stdout).filter_map(|field| {
+                let value = field.strip_prefix(key.as_bytes())?.strip_prefix(b"\n")?;
+                Some(value.trim_ascii().to_str_lossy().into_owned())
+            });
+            // Of several the last one counts.
+            named.last().filter(|value| !value.is_empty())
+        };
+        Ok(vec![
+            ("remote.origin.pushurl", "DISABLED".to_owned()),
+            ("user.name", of_user("user.name").unwrap_or(identity.name)),
+            ("user.email", of_user("user.email").unwrap_or(identity.email)),
+        ])
     }
 }

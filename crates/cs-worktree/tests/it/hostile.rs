@@ -42,7 +42,7 @@ fn fired(dir: &Path) -> Vec<String> {
     names.filter(|n| n.starts_with("fired-")).collect()
 }
 
-fn plant(bench: &Bench, git_dir: &Path, canaries: &Path) {
+fn plant(git_dir: &Path, canaries: &Path) {
     fs::create_dir_all(canaries).unwrap();
     let hooks = git_dir.join("hooks");
     fs::create_dir_all(&hooks).unwrap();
@@ -53,12 +53,7 @@ fn plant(bench: &Bench, git_dir: &Path, canaries: &Path) {
     let program = |name: &str| canary(canaries, name);
     let included = canaries.join("included");
     fs::write(&included, format!("[core]\n\taskPass = {}\n", program("askpass"))).unwrap();
-    // A tree with an include is not fetched from by an older git; that is another test's matter.
-    let include = if bench.worktrees.git().version() >= (2, 45) {
-        format!("[include]\n\tpath = {}\n", included.display())
-    } else {
-        String::new()
-    };
+    let include = format!("[include]\n\tpath = {}\n", included.display());
     let text = format!(
         "[core]\n\tfsmonitor = {}\n\tpager = {}\n\teditor = {}\n\tsshCommand = {}\n\tgitProxy = {}\n\talternateRefsCommand = {}\n\
          [filter \"evil\"]\n\tclean = {}\n\tsmudge = {}\n\tprocess = {}\n\trequired = true\n\
@@ -116,9 +111,9 @@ async fn hostile_tree(bench: &Bench, canaries: &Path) -> Tree {
     git(&tree.path, &["commit", "-q", "-m", "a link"]).await;
     fs::write(inside.join("b.bin"), "uncommitted\n").unwrap();
     fs::write(tree.path.join("linked/b.bin"), "uncommitted\n").unwrap();
-    plant(bench, &tree.path.join("linked/.git"), canaries);
-    plant(bench, &inside.join(".git"), canaries);
-    plant(bench, &tree.path.join(".git"), canaries);
+    plant(&tree.path.join("linked/.git"), canaries);
+    plant(&inside.join(".git"), canaries);
+    plant(&tree.path.join(".git"), canaries);
     let objects = format!("{}\n", bench.user.join(".git/objects").display());
     fs::write(tree.path.join(".git/objects/info/alternates"), objects).unwrap();
     tree
@@ -220,8 +215,8 @@ async fn hooks_of_the_user_do_not_run_at_a_collect_or_a_landing() {
     assert_eq!(fired(&canaries), Vec::<String>::new());
 }
 
-#[tokio::test]
-async fn a_promisor_remote_in_the_tree_is_not_asked_for_anything() {
+/// A tree without one of its objects, that says in its own words or in those of an included file where it is to be had.
+async fn check_promisor(include: &str) {
     let bench = Bench::new().await;
     let tree = bench.prepare("c1").await;
     bench.agent_commits(&tree, "src/a.txt", "agent\n").await;
@@ -233,15 +228,33 @@ async fn a_promisor_remote_in_the_tree_is_not_asked_for_anything() {
     fs::remove_file(object).unwrap();
     let config = tree.path.join(".git/config");
     let mut text = fs::read_to_string(&config).unwrap();
-    text.push_str(&format!(
+    let promisor = format!(
         "[extensions]\n\tpartialClone = evil\n[remote \"evil\"]\n\turl = ext::{program}\n\tuploadpack = {program}\n\tpromisor = true\n"
-    ));
+    );
+    if include.is_empty() {
+        text.push_str(&promisor);
+    } else {
+        fs::write(tree.path.join(".git/more"), promisor).unwrap();
+        text.push_str(&format!("[{include}]\n\tpath = more\n"));
+    }
     fs::write(&config, text).unwrap();
     let salvage = bench.salvage(&tree, "r1").await;
     assert!(
         matches!(salvage.completeness, Completeness::Partial(_)),
-        "{salvage:?}"
+        "{include}: {salvage:?}"
     );
-    assert!(!bench.collect(&tree, "r1").await.head_readable);
-    assert_eq!(fired(&canaries), Vec::<String>::new());
+    assert!(!bench.collect(&tree, "r1").await.head_readable, "{include}");
+    assert_eq!(fired(&canaries), Vec::<String>::new(), "{include}");
+}
+
+#[tokio::test]
+async fn a_promisor_remote_in_the_tree_is_not_asked_for_anything() {
+    for include in [
+        "",
+        "include",
+        "includeIf \"gitdir:**\"",
+        "includeIf \"onbranch:cs/**\"",
+    ] {
+        check_promisor(include).await;
+    }
 }
