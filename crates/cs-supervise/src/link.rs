@@ -65,12 +65,18 @@ impl Link {
 
     /// Says hello and makes sure that the right shim answers.
     pub(crate) async fn greet(&mut self, nonce: &str) -> Result<(Ident, Phase), LinkError> {
-        self.send(&Request::Hello {
-            protocol: Protocol::CURRENT,
-            nonce: nonce.to_owned(),
-        })
-        .await?;
-        match self.receive().await? {
+        let said = self
+            .send(&Request::Hello {
+                protocol: Protocol::CURRENT,
+                nonce: nonce.to_owned(),
+            })
+            .await;
+        // A shim that could not take hold says why and ends, maybe before it is greeted: its word counts, not that nobody hears ours.
+        let answer = match (self.receive().await, said) {
+            (Ok(answer), _) => answer,
+            (Err(_), Err(error)) | (Err(error), Ok(())) => return Err(error),
+        };
+        match answer {
             Reply::Welcome { ident, .. } if ident.nonce != nonce => Err(LinkError::Foreign),
             Reply::Welcome { ident, .. } if !ident.protocol.is_understood() => {
                 Err(LinkError::Unfit("its protocol is of another major version"))
@@ -170,5 +176,40 @@ pub(crate) fn unexpected(reply: Reply) -> LinkError {
         | Reply::Stopping
         | Reply::PauseIs { .. }
         | Reply::Renewed => LinkError::Unfit("an answer to another question"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_shim_said_before_it_ended_is_heard_also_when_it_was_not_greeted() {
+        let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let body = br#"{"type":"broken","op":"listen","errno":28,"text":"t"}"#;
+        theirs
+            .write_all(&[&(body.len() as u32).to_be_bytes(), body.as_slice()].concat())
+            .expect("said");
+        drop(theirs);
+        let error = Link::over(ours)
+            .expect("a link")
+            .greet("nonce")
+            .await
+            .unwrap_err();
+        assert!(matches!(error, LinkError::Broken { errno: 28, .. }), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn one_that_said_nothing_has_ended() {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        drop(theirs);
+        let error = Link::over(ours)
+            .expect("a link")
+            .greet("nonce")
+            .await
+            .unwrap_err();
+        assert!(matches!(error, LinkError::Io(_)), "{error:?}");
     }
 }
