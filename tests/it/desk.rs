@@ -5,6 +5,8 @@
 )]
 
 use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -22,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Desk {
     dir: TempDir,
     record: Arc<Record>,
+    /// Another user than the one who tests, whose desk it is.
+    user: Option<u32>,
 }
 
 impl Desk {
@@ -38,12 +42,16 @@ impl Desk {
         } else {
             tempfile::tempdir()
         };
-        let desk = Self {
-            dir: dir.expect("a directory"),
-            record,
-        };
+        Self::furnished(dir.expect("a directory"), record, None)
+    }
+
+    /// A desk in this directory, of another user than the one who tests, if one is named.
+    pub(crate) fn furnished(dir: TempDir, record: Arc<Record>, user: Option<u32>) -> Self {
+        let desk = Self { dir, record, user };
+        chown(desk.dir.path(), user, user).expect("it is ours to give");
         for name in ["home", "repo", "outside"] {
             fs::create_dir(desk.path(name)).expect("made");
+            chown(desk.path(name), user, user).expect("it is ours to give");
         }
         desk.git(&["init", "--quiet", "--initial-branch=main"]);
         fs::write(desk.path("repo/README"), "one\n").expect("written");
@@ -85,7 +93,7 @@ impl Desk {
     /// Configures the scripted agent `scripted` with this script.
     pub(crate) fn script(&self, script: &Value) {
         fs::write(self.path("script.json"), script.to_string()).expect("written");
-        let program = assert_cmd::cargo::cargo_bin("cs-panel");
+        let program = self.binary();
         let script = self.path("script.json");
         let command = ["agent", "add", "scripted", "--json-lines", "--"];
         let command = self
@@ -111,7 +119,7 @@ impl Desk {
 
     /// The binary in the repository, with nothing inherited and no state directory named.
     pub(crate) fn program(&self) -> Command {
-        let mut command = self.plain(assert_cmd::cargo::cargo_bin("cs-panel"));
+        let mut command = self.plain(self.binary());
         command.current_dir(self.path("repo"));
         command
     }
@@ -124,7 +132,22 @@ impl Desk {
         command
     }
 
-    fn plain(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    /// A shell with this script, with nothing inherited.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut command = self.plain("sh");
+        command.current_dir(self.path("repo")).args(["-c", script]);
+        command
+    }
+
+    fn binary(&self) -> PathBuf {
+        match self.user {
+            // What the tester may read, another user may not.
+            Some(_) => self.path("cs-panel"),
+            None => assert_cmd::cargo::cargo_bin("cs-panel"),
+        }
+    }
+
+    pub(crate) fn plain(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").expect("a PATH");
         command
@@ -133,6 +156,9 @@ impl Desk {
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.dir.path());
         command.env("GIT_CONFIG_NOSYSTEM", "1").stdin(Stdio::null());
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
         command
     }
 

@@ -3,7 +3,9 @@
 mod crashes;
 mod crowd;
 mod desk;
+mod left_behind;
 mod limits;
+mod pauses;
 mod plans;
 mod record;
 mod stops;

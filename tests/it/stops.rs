@@ -290,3 +290,69 @@ fn what_was_stopped_is_closed_before_the_next_attempt_starts() {
     assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
     desk.no_process_is_left();
 }
+
+/// Runs the binary where no file may grow, as on a disk that is full; returns what it says on standard error.
+fn without_room(desk: &Desk, args: &[&str]) -> String {
+    let panel = desk.panel(args);
+    let mut words = vec![panel.get_program().to_owned()];
+    words.extend(panel.get_args().map(std::ffi::OsStr::to_owned));
+    let mut shell = desk.shell("ulimit -f 0; trap '' XFSZ; exec \"$@\"");
+    let output = shell.arg("sh").args(words).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    said
+}
+
+#[test]
+fn a_stop_that_the_record_cannot_be_told_ends_the_agent_and_a_daemon_tells_it_later() {
+    for with_daemon in [true, false] {
+        let desk = Desk::new();
+        let [here, wait] = desk.gate("gate");
+        desk.script(&json!([{"when": "any", "steps": [
+            desk.count("starts"), here, wait, {"final": "Never said."}]}]));
+        let card = desk.send("Wait for me");
+        let daemon = desk.daemon();
+        desk.until_there(&desk.path("outside/gate"));
+        let daemon = if with_daemon {
+            Some(daemon)
+        } else {
+            daemon.kill();
+            None
+        };
+        let said = without_room(&desk, &["stop", &card]);
+        assert!(said.contains("1 agent of card"), "{said}");
+        assert!(said.contains("could not be told"), "{said}");
+        assert!(desk.agents().is_empty(), "{:?}", desk.processes());
+        if let Some(daemon) = daemon {
+            desk.until("the record knows", || {
+                (desk.card(&card)["card"]["state"] == "stopped").then_some(())
+            });
+            daemon.kill();
+        }
+        desk.run_once();
+        let detail = desk.card(&card);
+        assert_eq!(detail["card"]["state"], "stopped", "{detail}");
+        assert_eq!(detail["runs"][0]["state"], "stopped", "{detail}");
+        assert_eq!(detail["turns"][0]["state"], "pending", "{detail}");
+        assert_eq!(desk.lines("starts"), 1, "it is not tried again");
+    }
+}
+
+/// Once it goes on at once, after that it waits longer and longer.
+#[test]
+fn an_agent_that_kills_its_own_shim_is_not_started_again_and_again_without_a_pause() {
+    let desk = Desk::new();
+    let kill_shim =
+        json!({"run": ["sh", "-c", "read -r _ _ _ shim _ < /proc/$PPID/stat; kill -KILL $shim; sleep 60"]});
+    desk.script(
+        &json!([{"when": "any", "steps": [desk.count("starts"), kill_shim, {"final": "Never said."}]}]),
+    );
+    let card = desk.send("Kill your keeper");
+    let told = desk.run_once();
+    assert!(told.contains("something becomes ready"), "{told}");
+    assert_eq!(desk.lines("starts"), 2, "{told}");
+    let run = &desk.card(&card)["runs"][0];
+    assert_eq!(run["state"], "interrupted", "{run}");
+    assert!(run["again_at"].is_string() && run["tries"] == 0, "{run}");
+    desk.no_process_is_left();
+}

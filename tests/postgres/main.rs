@@ -16,6 +16,8 @@ mod machines;
 )]
 mod own_server;
 mod passwords;
+#[path = "../it/pauses.rs"]
+mod pauses;
 #[path = "../it/plans.rs"]
 mod plans;
 mod record;

@@ -14,6 +14,7 @@ use cs_journal::{
 use cs_model::{CardId, Epoch, RunId};
 use cs_record::{RecordError, StoppedRun};
 use cs_settle::SettleError;
+use tokio::time::Instant;
 
 pub(crate) use settle::{close_acknowledged, report_failed, report_interrupted, settle};
 
@@ -114,9 +115,26 @@ pub(crate) struct Incomplete {
     pub(crate) work: Work,
     /// What is left, for people; empty when it could not even be listed.
     pub(crate) left: Vec<String>,
+    /// The execution that is not over.
+    pub(crate) execution: String,
+    /// When that was found.
+    pub(crate) looked_at: Instant,
 }
 
 impl Incomplete {
+    /// Says in one sentence what is left and what a person can do about it.
+    pub(crate) fn words(&self) -> String {
+        format!(
+            "run {} attempt {} of card {} is not proven closed; {}; end them, or look after them and say so with `cs-panel execution \
+             dismiss {}`",
+            self.run.short(),
+            self.work.epoch(),
+            self.card.short(),
+            still_there(&self.left),
+            self.execution
+        )
+    }
+
     /// Names what is left, or at least the run that left it.
     pub(crate) fn names(&self) -> Vec<String> {
         if self.left.is_empty() {
@@ -126,13 +144,21 @@ impl Incomplete {
     }
 }
 
+/// Says what is left of an execution, also where it cannot be named.
+pub(crate) fn still_there(left: &[String]) -> String {
+    if left.is_empty() {
+        return "something of it is still there and cannot be named".to_owned();
+    }
+    format!("still there: {}", left.join(", "))
+}
+
 /// How the carrying of an attempt ended.
 #[derive(Debug)]
 pub(crate) enum Carried {
     /// Nothing of it is left, or what is left is for the next pass to tell the record.
     Over,
     /// Its tree could not be proven closed.
-    Incomplete(Incomplete),
+    Incomplete(Box<Incomplete>),
 }
 
 /// Carries an attempt to its end.

@@ -6,6 +6,7 @@ use tokio::sync::Notify;
 
 use crate::admission::{Admission, AdmissionFacts, admission};
 use crate::deps::Deps;
+use crate::pause::PauseNote;
 use crate::report::chain;
 use crate::state::StateDir;
 use cs_record::RecordError;
@@ -38,6 +39,29 @@ impl Context {
             free_bytes,
             min_free_bytes,
         }))
+    }
+
+    /// Reads who paused the agent of an attempt; what cannot be read is said and pauses nobody.
+    pub(crate) fn paused_by(&self, run: RunId, epoch: Epoch) -> Option<PauseNote> {
+        match PauseNote::read(&self.state, run, epoch) {
+            Ok(note) => note,
+            Err(error) => {
+                self.warn(run, epoch, "who paused its agent cannot be read", &error);
+                None
+            }
+        }
+    }
+
+    /// Says whether a person paused the agent of an attempt.
+    pub(crate) fn is_paused(&self, run: RunId, epoch: Epoch) -> bool {
+        self.paused_by(run, epoch).is_some()
+    }
+
+    /// Forgets who paused an attempt that is over.
+    pub(crate) fn forget_pause(&self, run: RunId, epoch: Epoch) {
+        if let Err(error) = PauseNote::forget(&self.state, run, epoch) {
+            tracing::warn!(%run, %epoch, %error, "who paused an attempt that is over is noted still");
+        }
     }
 
     /// Makes the id of a question, once for each outcome.

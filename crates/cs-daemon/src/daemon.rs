@@ -27,6 +27,7 @@ use crate::state::StateLock;
 mod claims;
 mod forget;
 mod import;
+mod incomplete;
 mod pass;
 mod stops;
 mod strain;
@@ -138,6 +139,8 @@ pub struct Daemon {
     flights: BTreeMap<RunId, Flight>,
     landings: BTreeMap<LandingId, Id>,
     incomplete: BTreeMap<RunId, Incomplete>,
+    /// What was said last of each run that could not be ended.
+    said_left: BTreeMap<RunId, String>,
     tasks: JoinSet<Back>,
     waiters: Vec<Waiter>,
     /// Runs that are over by the record, that the ledger does not know, and that were looked at.
@@ -150,6 +153,8 @@ pub struct Daemon {
     /// What the last pass found; nothing when it had nothing to start and did not ask.
     admission: Option<Admission>,
     strain: Strain,
+    /// What was said last of why nothing starts for want of room.
+    said_full: bool,
 }
 
 /// What is due by this machine's clock may not yet be so by the record's: it is looked at again after this.
@@ -195,6 +200,7 @@ impl Daemon {
             flights: BTreeMap::new(),
             landings: BTreeMap::new(),
             incomplete: BTreeMap::new(),
+            said_left: BTreeMap::new(),
             tasks: JoinSet::new(),
             waiters: Vec::new(),
             left_alone: BTreeSet::new(),
@@ -203,6 +209,7 @@ impl Daemon {
             forgot_at: None,
             admission: None,
             strain: Strain::default(),
+            said_full: false,
         })
     }
 
@@ -347,10 +354,13 @@ impl Daemon {
             Ok((_, Back::Run(run, result))) => {
                 let flight = self.flights.remove(&run);
                 match result {
-                    Ok(Carried::Over) => self.strain.is_over(),
+                    Ok(Carried::Over) => {
+                        self.said_left.remove(&run);
+                        self.strain.is_over();
+                    }
                     Ok(Carried::Incomplete(incomplete)) => {
                         self.strain.is_over();
-                        self.incomplete.insert(run, incomplete);
+                        self.keep_incomplete(run, *incomplete);
                     }
                     Err(error) => self.run_troubled(run, flight.map(|flight| flight.card), &error),
                 }
@@ -444,6 +454,9 @@ impl Daemon {
 
     /// Says what an agent does once we are gone.
     async fn alone(&self, run: RunId, epoch: Epoch) -> Alone {
+        if self.cx.is_paused(run, epoch) {
+            return Alone::StaysPaused;
+        }
         let executions = &self.cx.deps.executions;
         let name = executions
             .names(run, epoch)

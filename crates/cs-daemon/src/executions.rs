@@ -16,7 +16,9 @@ use async_trait::async_trait;
 use cs_fence::ProcessFact;
 use cs_harness::{Harness, PrivateFile, Seen};
 use cs_model::{Epoch, RunId};
-use cs_supervise::{AgentExit, Closed, ExecutionSpec, GoError, HoldError, Limit, StopError, StopRequest};
+use cs_supervise::{
+    AgentExit, Closed, ExecutionSpec, GoError, HoldError, Limit, PauseError, StopError, StopRequest,
+};
 
 pub use allowance::{Allowance, Alone};
 pub use attempt_file::AttemptFile;
@@ -57,6 +59,10 @@ pub trait Executions: fmt::Debug + Send + Sync {
     /// It could not be established; something of it may run.
     async fn survey(&self, name: &str) -> Result<Found, StopError>;
 
+    /// Says whether an execution is over by what is written of it: its end is proven, or a person has dismissed what is left. It asks
+    /// nobody, and ends nothing; false where that cannot be read.
+    async fn is_over(&self, name: &str) -> bool;
+
     /// Reads all that the agent of a closed execution has said. Nothing, when it never ran.
     ///
     /// # Errors
@@ -66,7 +72,7 @@ pub trait Executions: fmt::Debug + Send + Sync {
 
 /// An execution that waits for its GO.
 #[async_trait]
-pub trait HeldExecution: fmt::Debug + Send {
+pub trait HeldExecution: fmt::Debug + Send + Sync {
     /// Names what holds it, for the ledger.
     fn shim(&self) -> &str;
 
@@ -76,6 +82,12 @@ pub trait HeldExecution: fmt::Debug + Send {
     /// # Errors
     /// [`GoError`]; after [`GoError::Unknown`] the agent may run.
     async fn go(self: Box<Self>, prompt: &[u8]) -> Result<Box<dyn RunningExecution>, GoError>;
+
+    /// Lets the agent stand still from its start on, until somebody lets it go on.
+    ///
+    /// # Errors
+    /// See [`PauseError`].
+    async fn pause(&self) -> Result<(), PauseError>;
 
     /// Ends it without the agent ever having run.
     ///
@@ -157,6 +169,13 @@ impl ExecutionEnd {
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
         self.closed.limit.filter(|_| !is_done(&self.seen))
+    }
+
+    /// Says whether somebody stopped the agent before it had said what it wanted. Where the record knows of the stop it is told nothing
+    /// more; where it could not be told, this tells it.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        self.closed.stopped_by_us && self.closed.limit.is_none() && !is_done(&self.seen)
     }
 
     /// Says whether the agent was cut short: nobody saw its end, or it was stopped since nobody followed it, and it had not said what

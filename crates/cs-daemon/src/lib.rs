@@ -21,6 +21,7 @@ mod executions;
 mod host;
 mod landing;
 mod outcome;
+mod pause;
 mod presence;
 mod prompt;
 mod report;
@@ -36,5 +37,6 @@ pub use executions::{
     LostSight, Patience, RunningExecution, ShimExecutions, StopLevel, StopSwitch, execution_name, is_done,
 };
 pub use host::{Host, ThisHost};
+pub use pause::PauseNote;
 pub use state::{StateDir, StateError, StateLock};
 pub use trees::{GitTrees, Planned, Saved, TreeError, Trees, Workplace, tree_spec};

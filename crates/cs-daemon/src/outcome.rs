@@ -182,6 +182,18 @@ impl AttemptOutcome {
         }
     }
 
+    /// Makes the durable outcome of an attempt that somebody stopped.
+    pub(crate) fn stopped(seen: &Seen, process: Option<ProcessFact>) -> Self {
+        Self {
+            task: Task::Failed {
+                class: FailureClass::Cancelled,
+                reason: "its agent was stopped".to_owned(),
+            },
+            usage: seen.usage().into(),
+            process,
+        }
+    }
+
     /// Makes the durable outcome of an attempt that a budget ended.
     pub(crate) fn capped(cap: Cap, reason: String, seen: &Seen, process: Option<ProcessFact>) -> Self {
         Self {

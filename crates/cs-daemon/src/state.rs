@@ -73,7 +73,7 @@ impl StateDir {
                 });
             }
         }
-        for dir in [state.executions(), state.plain_dirs()] {
+        for dir in [state.executions(), state.plain_dirs(), state.pauses()] {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -173,6 +173,16 @@ impl StateDir {
     #[must_use]
     pub fn execution(&self, name: &str) -> PathBuf {
         self.executions().join(name)
+    }
+
+    /// Returns the directory of the notes of who paused an agent.
+    pub(crate) fn pauses(&self) -> PathBuf {
+        self.root.join("pauses")
+    }
+
+    /// Returns where it is noted who paused the agent of an attempt.
+    pub(crate) fn pause_note(&self, run: RunId, epoch: Epoch) -> PathBuf {
+        self.pauses().join(format!("{run}.{epoch}"))
     }
 
     /// Finds the executions of one attempt, in the order in which they were made. Their names follow from run and epoch, so

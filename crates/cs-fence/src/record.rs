@@ -82,9 +82,22 @@ pub trait AttemptRecord: fmt::Debug + Send + Sync {
     async fn clear_process(&self, attempt: &Attempt, process: &ProcessFact)
     -> Result<Fenced<()>, FenceError>;
 
+    /// Marks an attempt of whose process tree something could not be ended, and names what, for people. The mark is no ending: its
+    /// run is live or over as before, and keeps its slot and its tree. It is applied while the row holds the same process, and
+    /// [`clear_process`](Self::clear_process) takes it away. The same words again change nothing; other ones take their place.
+    ///
+    /// # Errors
+    /// [`FenceError`] when the record cannot answer.
+    async fn mark_incomplete(
+        &self,
+        attempt: &Attempt,
+        process: &ProcessFact,
+        left: &str,
+    ) -> Result<Fenced<()>, FenceError>;
+
     /// Reports attempts that were cut short through no fault of their own, under the receipt's own operation id, and
-    /// returns one outcome for each, in the same order. An interrupted run is ready at once under its next epoch, and no
-    /// try is counted. No attempts: a probe that changes nothing and proves that the record can do it (RC-2).
+    /// returns one outcome for each, in the same order. An interrupted run is ready under its next epoch, at once, or, when that
+    /// comes again and again, after a growing wait; no try is counted. No attempts: a probe that changes nothing and proves that the record can do it (RC-2).
     ///
     /// # Errors
     /// [`FenceError`] when the record cannot answer; then nothing is known, and the same call may be repeated.

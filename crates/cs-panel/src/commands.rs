@@ -43,7 +43,7 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Close(args) => card::close(app, &args).await,
         Command::HandBack(args) => card::hand_back(app, &args).await,
         Command::Limit(args) => limit::limit(app, &args).await,
-        Command::Ps(args) => ps::ps(app, &args),
+        Command::Ps(args) => ps::ps(app, &args).await,
         Command::Execution(command) => execution::execution(app, &command).await,
         Command::Gc(args) => gc::gc(app, &args).await,
         Command::Pause(args) => pause::pause(app, &args).await,

@@ -17,6 +17,7 @@ mod out;
 mod password;
 mod record;
 
+mod standstill;
 mod text;
 mod waiting;
 mod watch;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use cs_daemon::{Admission, AdmissionFacts, Host as _, Settings, ThisHost, admission};
 use cs_model::{AgentName, CodebaseId, MachineId, PauseKind, Person, RunState, Time};
 use cs_record::{CardSummary, LiveLimit, Park, Pause, ReadyFor, Scope};
 
@@ -9,6 +10,7 @@ use crate::app::{App, Desk};
 use crate::config::Serve;
 use crate::failure::Failure;
 use crate::record::Place;
+use crate::standstill::Standstills;
 
 /// What this machine can start, and what is in the way.
 #[derive(Debug)]
@@ -21,6 +23,10 @@ pub(crate) struct Here {
     pauses: Vec<Pause>,
     limits: Vec<LiveLimit>,
     parks: Vec<Park>,
+    /// Why nothing starts for want of room, if so.
+    full: Option<String>,
+    /// The agents of this machine that stand still.
+    pub(crate) still: Standstills,
 }
 
 /// What keeps a card that is ready from starting here.
@@ -62,6 +68,8 @@ impl Here {
             pauses: desk.ports.machines.pauses(desk.machine).await?,
             limits: desk.ports.machines.limits().await?,
             parks,
+            full: full(desk),
+            still: Standstills::default(),
         })
     }
 
@@ -91,7 +99,8 @@ impl Here {
                 card.agent
             ));
         }
-        self.paused(summary)
+        let full = self.full.clone().map(Kept::Closed);
+        full.or_else(|| self.paused(summary))
             .or_else(|| self.full(summary, all))
             .or_else(|| self.parked(summary))
     }
@@ -166,5 +175,18 @@ impl Here {
             "agent {agent} is parked ({}) {until}",
             park.class
         )))
+    }
+}
+
+/// Says why nothing starts here while the disk is nearly full, as the daemon will.
+fn full(desk: &Desk) -> Option<String> {
+    let facts = AdmissionFacts {
+        free_bytes: ThisHost::new(desk.state.root()).free_bytes().ok(),
+        min_free_bytes: Settings::default().min_free_bytes,
+        ..AdmissionFacts::default()
+    };
+    match admission(&facts) {
+        Admission::Open => None,
+        Admission::Closed(reasons) => reasons.first().map(ToString::to_string),
     }
 }

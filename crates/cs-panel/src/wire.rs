@@ -9,6 +9,8 @@ use cs_model::{
 use cs_record::{Ask, Card, CardSummary, Landing, LiveLimit, OldOperation, Park, Pause, Run, Scope, Turn};
 use serde::Serialize;
 
+use crate::standstill::{Standstill, Standstills};
+
 /// An agent of this machine.
 #[derive(Debug, Serialize)]
 pub(crate) struct AgentWire {
@@ -149,11 +151,12 @@ pub(crate) struct SummaryWire {
     pub(crate) landing: Option<LandingWire>,
 }
 
-impl From<&CardSummary> for SummaryWire {
-    fn from(summary: &CardSummary) -> Self {
+impl SummaryWire {
+    /// What a list says of a card, as seen from this machine.
+    pub(crate) fn of(summary: &CardSummary, still: &Standstills) -> Self {
         Self {
             card: CardWire::new(&summary.card, summary.codebase.as_deref()),
-            live: summary.live.as_ref().map(RunWire::from),
+            live: summary.live.as_ref().map(|run| RunWire::of(run, still)),
             open_asks: summary.open_asks.iter().map(AskWire::from).collect(),
             waiting_turns: summary.waiting_turns,
             landing: summary.landing.as_ref().map(LandingWire::from),
@@ -188,10 +191,21 @@ pub(crate) struct RunWire {
     pub(crate) tries: u32,
     pub(crate) starts: u32,
     pub(crate) parent: Option<RunId>,
+    pub(crate) stop_incomplete: Option<LeftWire>,
+    /// Why its agent stands still, as far as this machine knows.
+    pub(crate) paused: Option<Standstill>,
 }
 
-impl From<&Run> for RunWire {
-    fn from(run: &Run) -> Self {
+/// What of a run could not be ended.
+#[derive(Debug, Serialize)]
+pub(crate) struct LeftWire {
+    pub(crate) left: String,
+    pub(crate) since: Time,
+}
+
+impl RunWire {
+    /// What is said of a run, as seen from this machine.
+    pub(crate) fn of(run: &Run, still: &Standstills) -> Self {
         Self {
             id: run.id,
             kind: run.kind.as_str(),
@@ -207,6 +221,11 @@ impl From<&Run> for RunWire {
             tries: run.tries,
             starts: run.starts,
             parent: run.parent,
+            stop_incomplete: run.left_behind.as_ref().map(|left| LeftWire {
+                left: left.what.clone(),
+                since: left.since,
+            }),
+            paused: still.get(run.id).cloned(),
         }
     }
 }

@@ -98,7 +98,9 @@ pub(crate) fn new_runs(statement: &mut Statement, rows: &[RunRow]) {
         .add(rows, |row| row.given)
         .add(rows, |row| row.read_back)
         .add(rows, |row| row.handed_back_at)
-        .add(rows, |row| row.fresh);
+        .add(rows, |row| row.fresh)
+        .add(rows, |row| row.left_behind.as_deref())
+        .add(rows, |row| row.left_at);
 }
 
 pub(crate) fn changed_runs(statement: &mut Statement, rows: &[Changed<RunRow>]) {
@@ -128,7 +130,9 @@ pub(crate) fn changed_runs(statement: &mut Statement, rows: &[Changed<RunRow>]) 
         .add(rows, |row| row.now.given)
         .add(rows, |row| row.now.read_back)
         .add(rows, |row| row.now.handed_back_at)
-        .add(rows, |row| row.now.fresh);
+        .add(rows, |row| row.now.fresh)
+        .add(rows, |row| row.now.left_behind.as_deref())
+        .add(rows, |row| row.now.left_at);
 }
 
 pub(crate) fn new_turns(statement: &mut Statement, rows: &[TurnRow]) {

@@ -35,6 +35,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         usable_from: 1,
         sql: include_str!("../migrations/0003_invariants.sql"),
     },
+    Migration {
+        version: 4,
+        usable_from: 3,
+        sql: include_str!("../migrations/0004_left_behind.sql"),
+    },
 ];
 
 /// Returns the newest version that a list of steps knows.

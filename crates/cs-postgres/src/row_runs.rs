@@ -2,7 +2,7 @@
 
 use cs_fence::ProcessFact;
 use cs_model::{AskId, CardId, CodebaseId, Epoch, LandingId, MachineId, OperationId, RunId, Time};
-use cs_record::{JournalEntry, JournalRow, Landing, Run, RunText, StoreError};
+use cs_record::{JournalEntry, JournalRow, Landing, LeftBehind, Run, RunText, StoreError};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -41,6 +41,8 @@ pub(crate) struct RunRow {
     pub(crate) read_back: bool,
     pub(crate) handed_back_at: Option<i64>,
     pub(crate) fresh: bool,
+    pub(crate) left_behind: Option<String>,
+    pub(crate) left_at: Option<i64>,
 }
 
 impl From<&Run> for RunRow {
@@ -76,6 +78,8 @@ impl From<&Run> for RunRow {
             read_back: run.read_back,
             handed_back_at: run.handed_back_at.map(Time::unix_micros),
             fresh: run.fresh,
+            left_behind: stored_opt(run.left_behind.as_ref().map(|mark| mark.what.as_str())),
+            left_at: run.left_behind.as_ref().map(|mark| mark.since.unix_micros()),
         }
     }
 }
@@ -93,6 +97,14 @@ impl TryFrom<RunRow> for Run {
             }),
             _ => return Err(undecodable(table, id, "half a process")),
         };
+        let left_behind = match (row.left_behind, row.left_at) {
+            (None, None) => None,
+            (Some(what), Some(at)) => Some(LeftBehind {
+                what: free(table, id, what)?,
+                since: Time::from_unix_micros(at),
+            }),
+            _ => return Err(undecodable(table, id, "half a mark of what was left")),
+        };
         Ok(Self {
             id: RunId::from_uuid(id),
             card: CardId::from_uuid(row.card_id),
@@ -107,6 +119,7 @@ impl TryFrom<RunRow> for Run {
             machine: MachineId::from_uuid(row.machine_id),
             agent: parse(table, id, &row.agent)?,
             process,
+            left_behind,
             started_at: Time::from_unix_micros(row.started_at),
             resumed_at: row.resumed_at.map(Time::from_unix_micros),
             ended_at: row.ended_at.map(Time::from_unix_micros),

@@ -30,7 +30,7 @@ pub use ports::{
 };
 pub use readiness::readiness;
 pub use record::Record;
-pub use rows::{Ask, Card, Codebase, Landing, Machine, Readiness, ReadyFor, Run, RunText, Turn};
+pub use rows::{Ask, Card, Codebase, Landing, LeftBehind, Machine, Readiness, ReadyFor, Run, RunText, Turn};
 pub use store::{
     Earlier, Facts, JOURNAL_LIFE, Lock, Locked, Offer, PRESENCE_LIFE, Registered, RowStore, Select,
     StoreError,

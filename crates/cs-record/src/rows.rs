@@ -141,6 +141,9 @@ pub struct Run {
     pub agent: AgentName,
     /// The process of that attempt, from its record to the proof of its end.
     pub process: Option<ProcessFact>,
+    /// What of that process tree could not be ended: a mark on a run that keeps its slot and its tree, whatever its state. It goes with
+    /// the process.
+    pub left_behind: Option<LeftBehind>,
     /// When it was first started.
     pub started_at: Time,
     /// When the present attempt began, if it is not the first.
@@ -170,6 +173,15 @@ pub struct Run {
     /// Whether its next attempts begin a new conversation of the agent program, with the record as its memory: the old one is full,
     /// or another program's. Over with the next accepted settlement.
     pub fresh: bool,
+}
+
+/// What is left of an attempt whose stop was incomplete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftBehind {
+    /// The processes, for people; no local path.
+    pub what: String,
+    /// Since when the record knows of any.
+    pub since: Time,
 }
 
 /// A text that belongs to a run. It is written once and never changes.

@@ -305,6 +305,7 @@ fn run(card: CardId, id: RunId, machine: MachineId, state: RunState, case: Case)
             start_ticks: 7,
             boot_id: "boot".to_owned(),
         }),
+        left_behind: None,
         started_at: time(1),
         resumed_at: None,
         ended_at: None,

@@ -105,9 +105,12 @@ pub fn retry(class: FailureClass, facts: &RetryFacts) -> Retry {
             let index = usize::try_from(facts.tries_before).unwrap_or(usize::MAX);
             *TRY_WAITS.get(index).unwrap_or(&TRY_WAITS[TRY_WAITS.len() - 1])
         }),
-        FailureClass::Verify | FailureClass::Conflict | FailureClass::Interrupted => {
-            bounded(class, facts, |_| Duration::ZERO)
-        }
+        FailureClass::Verify | FailureClass::Conflict => bounded(class, facts, |_| Duration::ZERO),
+        // Once is nobody's fault. Again and again it may be the agent that ends its own shim, or the machine.
+        FailureClass::Interrupted => bounded(class, facts, |facts| match facts.same_class_in_row {
+            0 | 1 => Duration::ZERO,
+            in_row => LOAD_WAITS.after(in_row - 1),
+        }),
         FailureClass::ContextOverflow if facts.same_class_in_row > 1 => {
             Retry::Final(FinalCause::TooManyInRow)
         }

@@ -14,7 +14,8 @@ use cs_daemon::{
 use cs_harness::{Harness, Seen};
 use cs_model::{CardId, Epoch, RunId};
 use cs_supervise::{
-    AgentExit, Closed, GoError, HoldError, Proof, SpawnFailure, SpawnReason, StopError, SurveyError,
+    AgentExit, Closed, GoError, HoldError, PauseError, Proof, SpawnFailure, SpawnReason, StopError,
+    SurveyError,
 };
 use tokio::time::Instant;
 
@@ -116,6 +117,12 @@ impl Executions for FakeExecutions {
             State::Over(closed) if closed.exit == AgentExit::NeverStarted => Found::NeverStarted,
             State::Over(closed) => Found::Closed(closed.clone()),
         })
+    }
+
+    async fn is_over(&self, name: &str) -> bool {
+        let processes = self.0.machine.processes();
+        let execution = processes.get(name).map(|execution| &execution.state);
+        matches!(execution, Some(State::Over(closed)) if closed.is_over())
     }
 
     async fn heard(&self, name: &str, harness: &dyn Harness) -> Result<Seen, LostSight> {
@@ -221,6 +228,10 @@ impl HeldExecution for FakeHeld {
         }
         let running = FakeRunning::new(self.seat.clone(), &self.name, agent);
         Ok(Box::new(running))
+    }
+
+    async fn pause(&self) -> Result<(), PauseError> {
+        Ok(())
     }
 
     async fn abandon(self: Box<Self>) -> Result<(), StopError> {

@@ -59,9 +59,9 @@ fn notices(mutant: Mutant, invariants: &[&str]) {
         mutant: Some(mutant),
         ..Options::default()
     };
-    let mut seen = (0..300).map(|seed| simulate(seed, options).expect("a simulation"));
+    let mut seen = (0..1000).map(|seed| simulate(seed, options).expect("a simulation"));
     let found = seen.find_map(|report| report.violation);
-    let found = found.expect("one of 300 seeds shows that something is broken");
+    let found = found.expect("one of 1000 seeds shows that something is broken");
     let is_named = invariants.iter().any(|name| found.invariant.starts_with(name));
     assert!(is_named, "{found:?}");
 }

@@ -20,7 +20,9 @@ update runs set
     given = w.value->>'$.now.given',
     read_back = w.value->>'$.now.read_back',
     handed_back_at = w.value->>'$.now.handed_back_at',
-    fresh = w.value->>'$.now.fresh'
+    fresh = w.value->>'$.now.fresh',
+    left_behind = w.value->>'$.now.left_behind',
+    left_at = w.value->>'$.now.left_at'
 from jsonb_each(?) as w
 where runs.id = w.value->>'$.now.id'
   and runs.epoch is w.value->>'$.was.epoch'

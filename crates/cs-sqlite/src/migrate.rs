@@ -29,6 +29,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         version: 2,
         sql: include_str!("../migrations/0002_invariants.sql"),
     },
+    Migration {
+        version: 3,
+        sql: include_str!("../migrations/0003_left_behind.sql"),
+    },
 ];
 
 /// What a file is.

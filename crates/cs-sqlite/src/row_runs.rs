@@ -2,7 +2,7 @@
 
 use cs_fence::ProcessFact;
 use cs_model::{Epoch, Time};
-use cs_record::{JournalEntry, JournalRow, Landing, Run, StoreError};
+use cs_record::{JournalEntry, JournalRow, Landing, LeftBehind, Run, StoreError};
 use serde::Serialize;
 use sqlx::FromRow;
 
@@ -40,6 +40,8 @@ pub(crate) struct RunRow {
     read_back: i64,
     handed_back_at: Option<i64>,
     fresh: i64,
+    left_behind: Option<String>,
+    left_at: Option<i64>,
 }
 
 impl From<&Run> for RunRow {
@@ -75,6 +77,8 @@ impl From<&Run> for RunRow {
             read_back: run.read_back.into(),
             handed_back_at: run.handed_back_at.map(Time::unix_micros),
             fresh: run.fresh.into(),
+            left_behind: run.left_behind.as_ref().map(|mark| mark.what.clone()),
+            left_at: run.left_behind.as_ref().map(|mark| mark.since.unix_micros()),
         }
     }
 }
@@ -92,6 +96,14 @@ impl TryFrom<RunRow> for Run {
             }),
             _ => return Err(undecodable(table, id, "half a process")),
         };
+        let left_behind = match (row.left_behind, row.left_at) {
+            (None, None) => None,
+            (Some(what), Some(at)) => Some(LeftBehind {
+                what,
+                since: Time::from_unix_micros(at),
+            }),
+            _ => return Err(undecodable(table, id, "half a mark of what was left")),
+        };
         Ok(Self {
             id: parse(table, id, id)?,
             card: parse(table, id, &row.card_id)?,
@@ -104,6 +116,7 @@ impl TryFrom<RunRow> for Run {
             machine: parse(table, id, &row.machine_id)?,
             agent: parse(table, id, &row.agent)?,
             process,
+            left_behind,
             started_at: Time::from_unix_micros(row.started_at),
             resumed_at: row.resumed_at.map(Time::from_unix_micros),
             ended_at: row.ended_at.map(Time::from_unix_micros),

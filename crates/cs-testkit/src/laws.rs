@@ -97,6 +97,7 @@ macro_rules! record_conformance {
             settlements: the_tenth_start_parks_the_card,
             settlements: a_retry_waits_for_its_time,
             settlements: a_full_context_begins_a_new_conversation,
+            fences: what_was_left_behind_is_marked_until_it_is_gone,
             settlements: a_cap_ends_the_run_until_a_person_wants_more,
             settlements: a_cap_after_a_question_is_none,
             settlements: words_without_end_are_cut,

@@ -8,8 +8,9 @@ use cs_harness::Harness;
 use cs_journal::{Registered, Started};
 use cs_record::{Card, StoppedRun};
 use cs_supervise::{AgentExit, Closed, StopRequest};
+use tokio::time::Instant;
 
-use super::settle::{Live, LiveState, named, report_failed, report_interrupted};
+use super::settle::{Live, LiveState, mark, named, report_failed, report_interrupted};
 use super::start::{FailureNote, note_process};
 use super::{Carried, Incomplete, Trouble, Work, unlisted};
 use crate::context::Context;
@@ -88,8 +89,10 @@ async fn take_up(
     if let LiveState::Running(running) = &state {
         let agent = running.agent().clone();
         note_process(cx, &started, &agent, stop).await;
+        let paused = cx.paused_by(row.run, row.epoch);
+        let paused = paused.map_or_else(String::new, |note| format!(", paused by {}", note.by));
         cx.out(&format!(
-            "resume {} attempt {} of card {}: its agent still runs, pid {}",
+            "resume {} attempt {} of card {}: its agent still runs, pid {}{paused}",
             row.run.short(),
             row.epoch,
             row.card.short(),
@@ -135,8 +138,9 @@ pub(super) async fn leftover(cx: &Context, run: StoppedRun) -> Result<Carried, T
             Left::Live(LiveState::Closed(closed)) => Some(closed),
         };
         if let Some(closed) = closed {
-            if let Some(left) = still_there(&closed) {
-                return Ok(Carried::Incomplete(left_behind(cx, run, left)));
+            if let Some(left) = survivors(&closed) {
+                let incomplete = left_behind(cx, run, name, left).await;
+                return Ok(Carried::Incomplete(Box::new(incomplete)));
             }
             tracing::info!(run = %run.run, ?closed, "a run that the ledger did not know was ended");
         }
@@ -160,23 +164,22 @@ pub(super) async fn leftover(cx: &Context, run: StoppedRun) -> Result<Carried, T
 }
 
 /// Names what keeps an execution from being over; nothing when its end is proven, or a person has dismissed what is left.
-fn still_there(closed: &Closed) -> Option<Vec<String>> {
+fn survivors(closed: &Closed) -> Option<Vec<String>> {
     (!closed.is_over()).then(|| closed.survivors.iter().map(named).collect())
 }
 
-/// Says what could not be ended. It is looked at again when a person asks for its end, and by the next daemon.
-fn left_behind(cx: &Context, run: StoppedRun, left: Vec<String>) -> Incomplete {
-    cx.said(&format!(
-        "run {} of card {} is over and not proven closed; still there: {}; end them, or say `cs-panel execution dismiss` (`cs-panel ps` names it), then start `cs-panel run` again",
-        run.run.short(),
-        run.card.short(),
-        left.join(", ")
-    ));
+/// Marks what could not be ended. It is looked at again when a person asks for its end or dismisses it, and now and then.
+async fn left_behind(cx: &Context, run: StoppedRun, execution: String, left: Vec<String>) -> Incomplete {
+    if let Some(file) = cx.deps.executions.attempt(&execution).await {
+        mark(cx, &file.attempt, &run.process, &left).await;
+    }
     Incomplete {
         run: run.run,
         card: run.card,
         work: Work::Leftover(run),
         left,
+        execution,
+        looked_at: Instant::now(),
     }
 }
 
@@ -222,16 +225,16 @@ mod tests {
     /// Invariant 7.
     #[test]
     fn a_leftover_keeps_its_card_until_its_end_is_proven_or_a_person_has_dismissed_it() {
-        assert_eq!(still_there(&unproven()), Some(Vec::new()));
+        assert_eq!(survivors(&unproven()), Some(Vec::new()));
         let proven = Closed {
             proof: Some(Proof::SubreaperEmpty),
             ..unproven()
         };
-        assert_eq!(still_there(&proven), None);
+        assert_eq!(survivors(&proven), None);
         let dismissed = Closed {
             dismissed_at_unix_micros: Some(1),
             ..unproven()
         };
-        assert_eq!(still_there(&dismissed), None);
+        assert_eq!(survivors(&dismissed), None);
     }
 }

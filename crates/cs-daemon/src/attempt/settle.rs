@@ -12,9 +12,10 @@ use cs_model::{Cap, RunState};
 use cs_record::Card;
 use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
 use cs_supervise::{Closed, Limit, NamedProcess};
+use tokio::time::Instant;
 
 use super::start::FailureNote;
-use super::{Carried, Incomplete, Trouble, Work};
+use super::{Carried, Incomplete, Trouble, Work, still_there};
 use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch};
@@ -66,12 +67,14 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
     };
     cx.deps.borders.reach(Border::P11);
     if !ended.closed.is_over() {
-        return Ok(Carried::Incomplete(incomplete(cx, started, &ended.closed)));
+        let incomplete = incomplete(cx, started, name, &ended.closed).await;
+        return Ok(Carried::Incomplete(Box::new(incomplete)));
     }
     say_leaks(cx, &started, &ended.closed);
     let (run, epoch) = (started.row().run, started.row().epoch);
+    cx.forget_pause(run, epoch);
     cx.save_tree(&card, run, epoch, "an attempt ended").await;
-    if ended.was_cut_short() {
+    if ended.was_cut_short() && !ended.was_stopped() {
         let (attempt, process) = (started.attempt(), process_of(&started));
         report_interrupted(cx, started.interrupted()?).await?;
         clear(cx, &attempt, process.as_ref()).await?;
@@ -79,6 +82,10 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
     }
     let settling = match ended.limit() {
         Some(limit) => keep_capped(cx, started, (&name, limit), &ended).await?,
+        None if ended.was_stopped() => {
+            let outcome = AttemptOutcome::stopped(&ended.seen, process_of(&started));
+            keep(started, &outcome, &ended)?
+        }
         None => keep_outcome(cx, started, harness.as_ref(), &ended)?,
     };
     cx.deps.borders.reach(Border::P12);
@@ -354,21 +361,39 @@ pub(crate) async fn report_interrupted(cx: &Context, receipt: InterruptReceipt) 
     Ok(())
 }
 
-fn incomplete(cx: &Context, started: Started, closed: &Closed) -> Incomplete {
+async fn incomplete(cx: &Context, started: Started, execution: String, closed: &Closed) -> Incomplete {
     let left: Vec<String> = closed.survivors.iter().map(named).collect();
     let row = started.row().clone();
-    cx.said(&format!(
-        "run {} attempt {} of card {} is not proven closed; still there: {}; end them, or say `cs-panel execution dismiss` (`cs-panel ps` names it), then start `cs-panel run` again",
-        row.run.short(),
-        row.epoch,
-        row.card.short(),
-        left.join(", ")
-    ));
+    if let Some(process) = process_of(&started) {
+        mark(cx, &started.attempt(), &process, &left).await;
+    }
     Incomplete {
         run: row.run,
         card: row.card,
         work: Work::Started(started),
         left,
+        execution,
+        looked_at: Instant::now(),
+    }
+}
+
+/// Notes on the record what of an attempt could not be ended. That it could not be noted is said: what is left is there all the same.
+pub(super) async fn mark(cx: &Context, attempt: &Attempt, process: &ProcessFact, left: &[String]) {
+    let words = still_there(left);
+    match cx
+        .deps
+        .record
+        .attempts
+        .mark_incomplete(attempt, process, &words)
+        .await
+    {
+        Ok(marked) => tracing::debug!(?marked, %attempt, "what could not be ended is on the record"),
+        Err(error) => cx.warn(
+            attempt.run,
+            attempt.epoch,
+            "what could not be ended was not noted on the record",
+            &error,
+        ),
     }
 }
 

@@ -221,6 +221,7 @@ async fn go(
         report_interrupted(cx, registered.interrupted()?).await?;
         return Ok(None);
     }
+    pause_first(cx, &registered, held.as_ref()).await;
     let gone = tokio::select! {
         biased;
         // Whether the agent has its prompt by now, the execution's directory tells.
@@ -243,6 +244,28 @@ async fn go(
         }
         Err(GoError::ShimEnded { closed }) => ended_at_once(cx, registered, *closed, start).await,
         Err(error) => Err(Trouble::Go(error)),
+    }
+}
+
+/// Lets an agent that a person has paused before it ran stand still from its start on (PS-31). The shim is there: who pauses it from
+/// now on reaches it.
+async fn pause_first(cx: &Context, registered: &Registered, held: &dyn HeldExecution) {
+    let row = registered.row();
+    let Some(note) = cx.paused_by(row.run, row.epoch) else {
+        return;
+    };
+    match held.pause().await {
+        Ok(()) => cx.said(&format!(
+            "card {} was paused by {} before its agent ran: it stands still until `cs-panel resume {0}`",
+            row.card.short(),
+            note.by
+        )),
+        Err(error) => cx.warn(
+            row.run,
+            row.epoch,
+            "its agent could not be paused at its start",
+            &error,
+        ),
     }
 }
 

@@ -10,7 +10,7 @@ use cs_model::CardId;
 use cs_record::{Peeked, RecordError};
 
 use super::{Daemon, DaemonError};
-use crate::admission::Admission;
+use crate::admission::{Admission, ClosedBecause};
 use crate::attempt::{ToTell, Trouble, Work, tell};
 use crate::borders::Border;
 use crate::landing::{LandingTrouble, LandingWork, settle_landing};
@@ -42,6 +42,7 @@ impl Daemon {
 
     async fn steps(&mut self) -> Result<(), PassTrouble> {
         self.presence.say(&self.cx).await.map_err(PassTrouble::Presence)?;
+        self.look_at_incomplete().await;
         let found = self.reconcile().await?;
         let peeked = self.peek().await.map_err(PassTrouble::Look)?;
         self.next_due = peeked.next_due;
@@ -61,6 +62,7 @@ impl Daemon {
             return Ok(());
         }
         let admission = self.cx.admission(None).await.map_err(PassTrouble::Look)?;
+        self.say_room(&admission);
         let is_open = admission == Admission::Open;
         self.admission = Some(admission);
         if is_open {
@@ -69,6 +71,25 @@ impl Daemon {
             self.take_work(peeked).await.map_err(PassTrouble::Take)?;
         }
         Ok(())
+    }
+
+    /// Says when nothing starts any more since the disk is nearly full, and when that is over: no person has said so anywhere.
+    fn say_room(&mut self, admission: &Admission) {
+        let reason = match admission {
+            Admission::Open => None,
+            Admission::Closed(reasons) => reasons
+                .iter()
+                .find(|reason| matches!(reason, ClosedBecause::DiskFull { .. })),
+        };
+        match reason {
+            Some(reason) if !self.said_full => {
+                tracing::error!(%reason, "no new work starts");
+                self.cx.said(&format!("no new work starts: {reason}"));
+            }
+            None if self.said_full => self.cx.said("there is room again: new work starts"),
+            Some(_) | None => {}
+        }
+        self.said_full = reason.is_some();
     }
 
     /// Tells the record what it may not know and asks it what we do not know, in the order of RC-1. Gives back what is to be

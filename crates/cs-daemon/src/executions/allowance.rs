@@ -28,6 +28,8 @@ pub enum Alone {
     Pauses(Duration),
     /// It is stopped after about this time of work.
     Stops(Duration),
+    /// A person has paused it, and it stays so.
+    StaysPaused,
 }
 
 impl From<&Limits> for Allowance {

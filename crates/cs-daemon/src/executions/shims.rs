@@ -10,8 +10,8 @@ use cs_fence::ProcessFact;
 use cs_harness::{Harness, PrivateFile, Seen};
 use cs_model::{Epoch, RunId};
 use cs_supervise::{
-    AgentExit, Closed, ExecutionDir, GoError, Held, ProcessIdentity, Running, ShimProgram, StopError,
-    StopRequest, Transcript, Verdict, hold, survey,
+    AgentExit, Closed, ExecutionDir, GoError, Held, Life, PauseError, ProcessIdentity, Running, ShimProgram,
+    StopError, StopRequest, Transcript, Verdict, glance, hold, survey,
 };
 
 use super::follow::{follow, read_to_end};
@@ -96,6 +96,12 @@ impl Executions for ShimExecutions {
         })
     }
 
+    async fn is_over(&self, name: &str) -> bool {
+        let dir = self.dir(name);
+        let looked = tokio::task::spawn_blocking(move || glance(&dir)).await;
+        matches!(looked, Ok(Ok(seen)) if matches!(seen.life, Life::Over(_)))
+    }
+
     async fn heard(&self, name: &str, harness: &dyn Harness) -> Result<Seen, LostSight> {
         read_to_end(&self.dir(name), harness).await
     }
@@ -118,6 +124,10 @@ impl HeldExecution for HeldByShim {
     async fn go(self: Box<Self>, prompt: &[u8]) -> Result<Box<dyn RunningExecution>, GoError> {
         let Self { dir, held, .. } = *self;
         Ok(Box::new(UnderShim::new(dir, held.go(prompt).await?)))
+    }
+
+    async fn pause(&self) -> Result<(), PauseError> {
+        self.held.pauser().pause().await
     }
 
     async fn abandon(self: Box<Self>) -> Result<(), StopError> {

@@ -18,6 +18,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             "AF-9: a card that is stopped during the preparation gets no agent",
             stopped_before_go,
         ),
+        trial(
+            "a daemon that starts nothing for want of room says so, once",
+            without_room,
+        ),
     ]
 }
 
@@ -51,4 +55,19 @@ async fn stopped_before_go(world: World) {
     assert_eq!(world.starts("agent"), 0);
     let run = world.card(card).await.runs.remove(0);
     assert_eq!(run.state, RunState::Ended(Ending::Stopped));
+}
+
+async fn without_room(world: World) {
+    let world = world.with_room_for(u64::MAX);
+    let agent = world.gated("agent");
+    world.open_gate("agent");
+    world.send("agent").await;
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_said("no new work starts: only").await;
+    // Another pass finds the same.
+    let _ = cs_daemon::control::poke(&world.state()).await;
+    daemon.leave().await;
+    let said = world.all_said();
+    assert_eq!(said.matches("no new work starts").count(), 1, "{said}");
+    assert_eq!(world.starts("agent"), 0);
 }

@@ -5,6 +5,7 @@
 
 mod admission;
 mod idle;
+mod many;
 mod record;
 mod stops;
 mod trouble;
@@ -17,6 +18,7 @@ fn main() {
     let trials: Vec<Trial> = [
         admission::trials(),
         idle::trials(),
+        many::trials(),
         stops::trials(),
         trouble::trials(),
     ]

@@ -195,6 +195,15 @@ impl AttemptRecord for Disturbed {
         self.record.clear_process(attempt, process).await
     }
 
+    async fn mark_incomplete(
+        &self,
+        attempt: &Attempt,
+        process: &ProcessFact,
+        left: &str,
+    ) -> Result<Fenced<()>, FenceError> {
+        self.record.mark_incomplete(attempt, process, left).await
+    }
+
     async fn interrupt(
         &self,
         machine: MachineId,

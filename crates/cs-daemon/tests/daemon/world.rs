@@ -66,6 +66,7 @@ pub(crate) struct World {
     ids: Arc<SeededIds>,
     machine: MachineId,
     slots: u32,
+    min_free_bytes: u64,
     said: Arc<Said>,
 }
 
@@ -129,6 +130,7 @@ impl World {
             clock,
             ids,
             slots: 1,
+            min_free_bytes: Settings::default().min_free_bytes,
             said: Arc::default(),
         }
     }
@@ -136,6 +138,12 @@ impl World {
     /// The same machine with so many slots.
     pub(crate) fn with_slots(mut self, slots: u32) -> Self {
         self.slots = slots;
+        self
+    }
+
+    /// The same machine, which starts nothing below so many free bytes.
+    pub(crate) fn with_room_for(mut self, min_free_bytes: u64) -> Self {
+        self.min_free_bytes = min_free_bytes;
         self
     }
 
@@ -244,6 +252,15 @@ impl World {
         line.contains(name)
     }
 
+    /// Waits until the process of a card's agent is on the record.
+    pub(crate) async fn until_noted(&self, card: CardId) {
+        let deadline = Instant::now() + LIMIT;
+        while self.card(card).await.runs.iter().all(|run| run.process.is_none()) {
+            assert!(Instant::now() < deadline, "{:?}", self.said);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Waits until the operator was told something.
     pub(crate) async fn until_said(&self, what: &str) {
         self.until_said_times(what, 1).await;
@@ -307,6 +324,7 @@ impl World {
             reporter: self.said.clone(),
             settings: Settings {
                 slots: self.slots,
+                min_free_bytes: self.min_free_bytes,
                 stop_grace: Duration::from_millis(200),
                 ..Settings::default()
             },

@@ -7,6 +7,7 @@ use cs_record::{CardFilter, CardSummary, ReadyFor};
 use super::listed;
 use crate::app::App;
 use crate::failure::Failure;
+use crate::standstill::Standstills;
 use crate::text;
 use crate::waiting::Here;
 use crate::wire::SummaryWire;
@@ -28,8 +29,10 @@ pub(crate) async fn cards(app: &App, args: &CardsArgs) -> Result<(), Failure> {
     };
     let listed = desk.ports.reads.cards(filter).await?;
     listed::say_unreadable(app, &listed);
+    let live = listed.rows.iter().filter_map(|summary| summary.live.as_ref());
+    let still = Standstills::among(&desk, live).await;
     if app.global.json {
-        return listed::json(app, &listed, |summary| SummaryWire::from(summary));
+        return listed::json(app, &listed, |summary| SummaryWire::of(summary, &still));
     }
     let cards = listed.rows;
     if cards.is_empty() && !listed.unreadable.is_empty() {
@@ -46,7 +49,8 @@ pub(crate) async fn cards(app: &App, args: &CardsArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let now = app.now();
-    let here = Here::read(app, &desk).await?;
+    let mut here = Here::read(app, &desk).await?;
+    here.still = still;
     let row = |summary: &CardSummary| {
         let card = &summary.card;
         vec![
@@ -66,12 +70,18 @@ pub(crate) async fn cards(app: &App, args: &CardsArgs) -> Result<(), Failure> {
 
 /// Says in a few words what a card does or waits for, as seen from this machine. `all` are the cards that are not over.
 pub(crate) fn doing(summary: &CardSummary, all: &[CardSummary], here: &Here, now: Time) -> String {
+    if let Some(left) = &summary.left_behind {
+        return format!("stop incomplete; {}", text::one_line(&left.what, 60));
+    }
     if let Some(landing) = &summary.landing {
         return format!("landing ({})", landing.state);
     }
     if let Some(live) = &summary.live
         && live.state == RunState::Running
     {
+        if let Some(still) = here.still.get(live.id) {
+            return still.words(now);
+        }
         return format!(
             "running for {}",
             text::span(now, live.resumed_at.unwrap_or(live.started_at))

@@ -1,6 +1,7 @@
 //! `execution`: what a person can do about a single execution.
 
 use clap::{Args, Subcommand};
+use cs_daemon::control::Poked;
 use cs_supervise::{DismissError, ExecutionDir, dismiss};
 
 use super::ps;
@@ -44,6 +45,7 @@ async fn dismissed(app: &App, args: &DismissArgs) -> Result<(), Failure> {
             ));
         }
     }
+    let daemon = cs_daemon::control::poke(&state).await;
     let unread = |error| Failure::failed(error, format!("execution {name} cannot be read"));
     let now = ps::look(&name, &dir).map_err(unread)?;
     if app.global.json {
@@ -51,11 +53,22 @@ async fn dismissed(app: &App, args: &DismissArgs) -> Result<(), Failure> {
     }
     let left: Vec<String> = now.survivors.iter().map(ps::ProcessWire::words).collect();
     app.out.line(&match now.proof {
-        Some(proof) => format!("execution {name} is over, and nothing of it is left ({})", proof.replace('_', " ")),
-        None => format!(
-            "execution {name} is dismissed; still there when it was: {}; a daemon that is started from now on takes it for over",
-            left.join(", ")
+        Some(proof) => format!(
+            "execution {name} is over, and nothing of it is left ({})",
+            proof.replace('_', " ")
         ),
+        None => {
+            let left = if left.is_empty() {
+                "what is still there cannot be named".to_owned()
+            } else {
+                format!("still there when it was: {}", left.join(", "))
+            };
+            let who = match daemon {
+                Poked::Told => "the daemon takes it for over now",
+                Poked::NoDaemon => "the next daemon takes it for over",
+            };
+            format!("execution {name} is dismissed; {left}; {who}")
+        }
     })
 }
 

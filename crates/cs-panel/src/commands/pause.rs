@@ -1,4 +1,6 @@
-//! `pause` and `resume`: rows of the record that say where no new work starts.
+//! `pause` and `resume`: without a card, rows of the record that say where no new work starts; with one, its agent stands still.
+
+mod card;
 
 use clap::Args;
 use cs_model::PauseKind;
@@ -21,6 +23,9 @@ pub(crate) struct Where {
 
 #[derive(Debug, Args)]
 pub(crate) struct PauseArgs {
+    /// Let the agent that works on this card stand still; without a card nothing that runs is touched.
+    #[arg(conflicts_with_all = ["machine", "codebase", "drain"])]
+    card: Option<String>,
     #[command(flatten)]
     scope: Where,
     /// Start no card that nobody has begun, but carry what was begun to its end.
@@ -33,6 +38,9 @@ pub(crate) struct PauseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
+    /// Let the agent of this card go on.
+    #[arg(conflicts_with_all = ["machine", "codebase"])]
+    card: Option<String>,
     #[command(flatten)]
     scope: Where,
 }
@@ -80,6 +88,9 @@ impl Where {
 
 /// Carries out `pause`.
 pub(crate) async fn pause(app: &App, args: &PauseArgs) -> Result<(), Failure> {
+    if let Some(card) = &args.card {
+        return card::pause(app, card, args.reason.as_deref()).await;
+    }
     let desk = app.desk().await?;
     let person = app.person(&desk.state).await?;
     let scope = args.scope.resolve(&desk).await?;
@@ -117,6 +128,9 @@ fn words(kind: PauseKind) -> (&'static str, &'static str) {
 
 /// Carries out `resume`.
 pub(crate) async fn resume(app: &App, args: &ResumeArgs) -> Result<(), Failure> {
+    if let Some(card) = &args.card {
+        return card::resume(app, card).await;
+    }
     let desk = app.desk().await?;
     let scope = args.scope.resolve(&desk).await?;
     let was_paused = desk.ports.machines.unpause(scope).await?;

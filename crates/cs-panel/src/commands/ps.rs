@@ -1,16 +1,18 @@
-//! `ps`: the executions of this machine. It reads their directories and asks neither the daemon nor the record.
+//! `ps`: the executions of this machine. It reads their directories, asks live shims whether their agents stand still, and neither the
+//! daemon nor the record.
 
 use std::fs;
 use std::io;
 
 use clap::Args;
 use cs_daemon::{AttemptFile, StateDir};
-use cs_model::Time;
+use cs_model::{Epoch, RunId, Time};
 use cs_supervise::{Closed, ExecutionDir, Glance, Life, NamedProcess, Proof, Tier, glance};
 use serde::Serialize;
 
 use crate::app::App;
 use crate::failure::Failure;
+use crate::standstill::Standstill;
 use crate::text;
 
 #[derive(Debug, Args)]
@@ -37,9 +39,16 @@ pub(super) struct ExecutionWire {
     output_bytes: u64,
     last_output_at: Option<Time>,
     pub(super) survivors: Vec<ProcessWire>,
+    /// Why its agent stands still, if it does.
+    paused: Option<Standstill>,
     #[serde(skip)]
     is_over: bool,
+    #[serde(skip)]
+    attempt: Option<(RunId, Epoch)>,
 }
+
+/// The state of an execution whose shim lives.
+const ALIVE: &str = "alive";
 
 /// A process that could not be ended.
 #[derive(Debug, Serialize)]
@@ -63,14 +72,19 @@ impl ProcessWire {
 }
 
 /// Carries out `ps`.
-pub(crate) fn ps(app: &App, args: &PsArgs) -> Result<(), Failure> {
+pub(crate) async fn ps(app: &App, args: &PsArgs) -> Result<(), Failure> {
     let state = app.state()?;
     let mut executions = Vec::new();
     for name in names(&state)? {
         let dir = ExecutionDir::at(state.execution(&name));
         match look(&name, &dir) {
             Ok(execution) if execution.is_over && !args.all => {}
-            Ok(execution) => executions.push(execution),
+            Ok(mut execution) => {
+                if let (true, Some((run, epoch))) = (execution.state == ALIVE, execution.attempt) {
+                    execution.paused = Standstill::of(&state, run, epoch).await;
+                }
+                executions.push(execution);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => app.out.said(&format!(
                 "execution {name} cannot be read: {error}; its directory is {}",
@@ -103,7 +117,7 @@ pub(crate) fn ps(app: &App, args: &PsArgs) -> Result<(), Failure> {
     ];
     app.out
         .table(&head, executions.iter().map(|it| row(it, now)).collect())?;
-    for left in executions.iter().filter(|it| !it.survivors.is_empty()) {
+    for left in executions.iter().filter(|it| it.state == "stop_incomplete") {
         app.out.said(&format!("execution {}: {}", left.name, cure(left)));
     }
     Ok(())
@@ -112,9 +126,13 @@ pub(crate) fn ps(app: &App, args: &PsArgs) -> Result<(), Failure> {
 /// Says what is to be done about an execution that could not be ended.
 pub(super) fn cure(execution: &ExecutionWire) -> String {
     let left: Vec<String> = execution.survivors.iter().map(ProcessWire::words).collect();
+    let what = if left.is_empty() {
+        "something of it could not be ended and cannot be named".to_owned()
+    } else {
+        format!("these could not be ended: {}", left.join(", "))
+    };
     format!(
-        "these could not be ended: {}; end them, or look after them and say so with `cs-panel execution dismiss {}`",
-        left.join(", "),
+        "{what}; end them, or look after them and say so with `cs-panel execution dismiss {}`",
         execution.name
     )
 }
@@ -169,7 +187,9 @@ pub(super) fn look(name: &str, dir: &ExecutionDir) -> io::Result<ExecutionWire> 
         survivors: closed
             .map(|closed| closed.survivors.iter().map(ProcessWire::new).collect())
             .unwrap_or_default(),
+        paused: None,
         is_over: matches!(seen.life, Life::Over(_)),
+        attempt: row.as_ref().map(|row| (row.run, row.epoch)),
     })
 }
 
@@ -183,7 +203,7 @@ fn closed_of(seen: &Glance) -> Option<&Closed> {
 fn state_of(life: &Life) -> &'static str {
     match life {
         Life::Unheld => "not_started",
-        Life::Alive(_) => "alive",
+        Life::Alive(_) => ALIVE,
         Life::Lost => "lost",
         Life::Incomplete(_) => "stop_incomplete",
         Life::Over(closed) if closed.proof.is_none() => "dismissed",
@@ -207,7 +227,10 @@ fn row(execution: &ExecutionWire, now: Time) -> Vec<String> {
     vec![
         execution.name.clone(),
         shown(execution.card.clone()),
-        execution.state.replace('_', " "),
+        execution
+            .paused
+            .as_ref()
+            .map_or_else(|| execution.state.replace('_', " "), |still| still.words(now)),
         shown(execution.pid.map(|pid| pid.to_string())),
         shown(execution.started_at.map(|then| text::span(now, then))),
         execution.proof.unwrap_or(execution.tier).replace('_', " "),

@@ -170,6 +170,7 @@ fn alone(alone: Alone) -> String {
     let in_about = |span| humantime::format_duration(span);
     match alone {
         Alone::GoesOn => " goes on".to_owned(),
+        Alone::StaysPaused => " stays paused".to_owned(),
         Alone::Pauses(span) => format!(
             " goes on, and pauses in about {} unless a daemon is back by then",
             in_about(span)

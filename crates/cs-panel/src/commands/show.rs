@@ -5,14 +5,14 @@ mod complaint;
 use std::fmt::Write as _;
 
 use clap::Args;
-use cs_daemon::StateDir;
 use cs_model::{AskState, AskTo, Priority, RunState, Time, TurnSeq};
-use cs_record::{Ask, CardDetail, CardFilter, CardSummary, Landing, Run, Turn};
+use cs_record::{Ask, CardDetail, CardFilter, CardSummary, Landing, LeftBehind, Run, Turn};
 use cs_settle::Usage;
 
 use super::{cards, tail};
-use crate::app::App;
+use crate::app::{App, Desk};
 use crate::failure::Failure;
+use crate::standstill::Standstills;
 use crate::text;
 use crate::waiting::Here;
 use crate::wire::{AskWire, CardWire, DetailWire, LandingWire, RunWire, TurnWire};
@@ -33,11 +33,12 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     let desk = app.desk().await?;
     let id = desk.ports.reads.find_card(&args.card).await?;
     let detail = desk.ports.reads.card(id).await?;
+    let still = Standstills::among(&desk, &detail.runs).await;
     if app.global.json {
         let turns = tail::all_turns(desk.ports.reads.as_ref(), id, TurnSeq::START).await?;
         return app.out.json(&DetailWire {
             card: CardWire::new(&detail.card, detail.codebase.as_deref()),
-            runs: detail.runs.iter().map(RunWire::from).collect(),
+            runs: detail.runs.iter().map(|run| RunWire::of(run, &still)).collect(),
             asks: detail.asks.iter().map(AskWire::from).collect(),
             landings: detail.landings.iter().map(LandingWire::from).collect(),
             turns: turns.iter().map(TurnWire::from).collect(),
@@ -47,10 +48,11 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     let turns = tail::all_turns(desk.ports.reads.as_ref(), id, TurnSeq::new(skipped)).await?;
     let now = app.now();
     let all = desk.ports.reads.cards(CardFilter::Current).await?.rows;
-    let here = Here::read(app, &desk).await?;
+    let mut here = Here::read(app, &desk).await?;
+    here.still = still;
     let doing = cards::doing(&summary(&detail), &all, &here, now);
     let mut page = head(&detail, now, &doing);
-    page.push_str(&runs(&desk.state, &detail.runs, now)?);
+    page.push_str(&runs(&desk, &detail.runs, now)?);
     page.push_str(&asks(&detail.asks, now));
     page.push_str(&landings(&detail.landings, now));
     page.push_str(&newest(&turns, &detail.runs, skipped, now));
@@ -116,6 +118,7 @@ fn summary(detail: &CardDetail) -> CardSummary {
         codebase: detail.codebase.clone(),
         live: detail.runs.iter().find(|run| run.state.is_live()).cloned(),
         open_asks: detail.asks.iter().filter(open).cloned().collect(),
+        left_behind: detail.runs.iter().find_map(|run| run.left_behind.clone()),
         // A detail does not count them, and what a card does follows from the rest.
         waiting_turns: 0,
         landing: detail
@@ -143,7 +146,8 @@ fn used(usage: Usage) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn runs(state: &StateDir, runs: &[Run], now: Time) -> Result<String, Failure> {
+fn runs(desk: &Desk, runs: &[Run], now: Time) -> Result<String, Failure> {
+    let state = &desk.state;
     let mut page = String::new();
     for run in runs {
         let since = run.resumed_at.unwrap_or(run.started_at);
@@ -156,7 +160,9 @@ fn runs(state: &StateDir, runs: &[Run], now: Time) -> Result<String, Failure> {
             run.state,
             text::ago(now, since)
         );
-        if let Some(process) = &run.process
+        if let Some(left) = &run.left_behind {
+            page.push_str(&left_behind(desk, run, left, now));
+        } else if let Some(process) = &run.process
             && run.state != RunState::Running
         {
             line!(
@@ -182,6 +188,25 @@ fn runs(state: &StateDir, runs: &[Run], now: Time) -> Result<String, Failure> {
         }
     }
     Ok(page)
+}
+
+/// Says what of a run could not be ended, and what can be done about it.
+fn left_behind(desk: &Desk, run: &Run, left: &LeftBehind, now: Time) -> String {
+    let cure = if run.machine == desk.machine {
+        let names = desk.state.executions_of(run.id, run.epoch).unwrap_or_default();
+        let name = names.last().map_or("", String::as_str);
+        format!("end them, or look after them and say so with `cs-panel execution dismiss {name}`")
+    } else {
+        format!(
+            "look after them on machine {}, where they are",
+            run.machine.short()
+        )
+    };
+    format!(
+        "  stop incomplete since {}: {}; {cure}\n",
+        text::ago(now, left.since),
+        text::one_line(&left.what, 1_000)
+    )
 }
 
 fn asks(asks: &[Ask], now: Time) -> String {

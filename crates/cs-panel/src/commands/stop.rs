@@ -1,11 +1,14 @@
 //! `stop`: ends a card's work, and returns when that is proven.
 
+mod untold;
+
 use std::time::Duration;
 
 use clap::Args;
 use cs_daemon::control::{self, ControlError, Stopped};
 use cs_daemon::{Daemon, Mode, StateDir, StateError, StateLock};
 use cs_model::{CardId, LandingId, LandingState};
+use cs_record::RecordError;
 use serde::Serialize;
 use tokio::time::Instant;
 
@@ -47,10 +50,25 @@ struct LandingNow {
 
 /// Carries out `stop`.
 pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
-    let desk = app.desk().await?;
-    let card = desk.ports.reads.find_card(&args.card).await?;
+    let desk = match app.desk().await {
+        Ok(desk) => desk,
+        // Whatever is wrong with the record: what runs here can be ended.
+        Err(Failure::Failed(why)) => return untold::stop(app, &args.card, Failure::Failed(why)).await,
+        Err(other) => return Err(other),
+    };
+    let card = match desk.ports.reads.find_card(&args.card).await {
+        Err(error @ (RecordError::Away(_) | RecordError::Corrupt(_))) => {
+            return untold::stop(app, &args.card, error.into()).await;
+        }
+        found => found?,
+    };
     let person = app.person(&desk.state).await?;
-    let was_active = desk.ports.acts.stop_card(card, &person).await?;
+    let was_active = match desk.ports.acts.stop_card(card, &person).await {
+        Err(error @ (RecordError::Away(_) | RecordError::Corrupt(_))) => {
+            return untold::stop(app, &card.to_string(), error.into()).await;
+        }
+        stopped => stopped?,
+    };
     let begun = running_landing(&desk, card).await?;
     let stopped = close(app, &desk, card).await?;
     let (executions_closed, left) = match stopped {
@@ -121,7 +139,14 @@ async fn not_proven(desk: &Desk, card: CardId) -> Result<Vec<String>, Failure> {
     let held = runs.iter().filter(|run| !run.state.is_live());
     let held = held.filter_map(|run| run.process.as_ref().map(|process| (run, process)));
     Ok(held
-        .map(|(run, process)| format!("run {}, process {}", run.id.short(), process.pid))
+        .map(|(run, process)| {
+            let (run_id, pid) = (run.id.short(), process.pid);
+            if run.machine == desk.machine {
+                return format!("run {run_id}, process {pid}");
+            }
+            let machine = run.machine;
+            format!("run {run_id}, process {pid} on machine {machine}, whose daemon ends it; without one say `cs-panel stop` there")
+        })
         .collect())
 }
 

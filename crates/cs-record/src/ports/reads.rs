@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use cs_model::{AskId, AskState, AskTo, CardId, TurnSeq, TurnState};
 
-use crate::{Aggregate, Ask, Card, Landing, Listed, RecordError, Run, Turn, TurnMark};
+use crate::{Aggregate, Ask, Card, Landing, LeftBehind, Listed, RecordError, Run, Turn, TurnMark};
 
 /// Which cards to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct CardSummary {
     pub codebase: Option<String>,
     /// The run that is live on it.
     pub live: Option<Run>,
+    /// What of any of its runs, live or over, could not be ended.
+    pub left_behind: Option<LeftBehind>,
     /// Its questions to people, oldest first.
     pub open_asks: Vec<Ask>,
     /// Its turns that nobody has answered.
@@ -100,12 +102,14 @@ impl CardSummary {
         let unanswered = |turn: &&TurnMark| matches!(turn.state, TurnState::Pending | TurnState::Leased);
         let waiting = aggregate.turns.iter().filter(unanswered).count();
         let landing = aggregate.live_landing().cloned();
+        let left_behind = aggregate.runs.iter().find_map(|run| run.left_behind.clone());
         let mut open_asks = aggregate.asks;
         open_asks.retain(|ask| ask.state == AskState::Open && ask.to == AskTo::Person);
         open_asks.sort_by_key(|ask| (ask.asked_at, ask.id));
         Self {
             codebase,
             live: live_run(&aggregate.card, aggregate.runs),
+            left_behind,
             open_asks,
             waiting_turns: u32::try_from(waiting).unwrap_or(u32::MAX),
             landing,

@@ -62,6 +62,17 @@ impl<S: RowStore> AttemptRecord for Record<S> {
         Ok(self.fenced(attempt.run, rule).await?)
     }
 
+    async fn mark_incomplete(
+        &self,
+        attempt: &Attempt,
+        process: &ProcessFact,
+        left: &str,
+    ) -> Result<Fenced<()>, FenceError> {
+        let rule =
+            |card: &Aggregate, facts: &Facts| rules::mark_incomplete(card, attempt, process, left, facts.now);
+        Ok(self.fenced(attempt.run, rule).await?)
+    }
+
     #[tracing::instrument(level = "debug", skip_all, fields(op = %operation))]
     async fn interrupt(
         &self,

@@ -33,7 +33,7 @@ pub fn give_up(
     let facts = RetryFacts {
         tries_before: run.tries,
         starts: run.starts,
-        same_class_in_row: in_row(run, failure),
+        same_class_in_row: in_row(run, failure.class),
     };
     let tries = run.tries + u32::from(counts_as_try(failure.class));
     draft.end_run(run.id, RunState::Ended(ending_of(failure.class)));
@@ -69,6 +69,10 @@ pub fn give_up(
         Retry::Final(cause) => {
             let reason = final_reason(&failure.reason, cause, tries);
             end_for_good(&mut draft, run.id, reason);
+            if failure.class == FailureClass::Cancelled && draft.card.state == CardState::Failed {
+                // A person ended it, and the record hears of it only now.
+                draft.card.state = CardState::Stopped;
+            }
             GaveUp::Failed { tries }
         }
     };
@@ -125,8 +129,9 @@ fn go_on(draft: &mut Draft<'_>, run: RunId, from: Time) {
     }
 }
 
-fn in_row(run: &Run, failure: &GiveUp) -> u32 {
-    if run.failure == Some(failure.class) {
+/// Counts the failures of this class that have ended the latest attempts of a run, one more included.
+pub(super) fn in_row(run: &Run, class: FailureClass) -> u32 {
+    if run.failure == Some(class) {
         run.failures_in_row.saturating_add(1)
     } else {
         1

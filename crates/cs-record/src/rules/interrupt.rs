@@ -1,14 +1,14 @@
 //! Attempts were cut short through no fault of their own.
 
 use cs_fence::{InterruptOutcome, Interruption, Verdict, judge};
-use cs_model::{Ending, Epoch, MachineId, RunId, RunState, Time};
-use cs_settle::{FinalCause, MAX_STARTS, final_reason};
+use cs_model::{Ending, Epoch, FailureClass, MachineId, RunId, RunState, Time};
+use cs_settle::{Retry, RetryFacts, final_reason, retry};
 
-use super::give_up::end_for_good;
+use super::give_up::{end_for_good, in_row};
 use crate::aggregate::Draft;
 use crate::{Aggregate, Writes};
 
-/// Ends running attempts of this machine on one card so that their runs go on at once, without counting a try; what they hold
+/// Ends running attempts of this machine on one card so that their runs go on by the retry table, without counting a try; what they hold
 /// stays their own. Each report is decided as the ones before it left the card, and has its outcome, in their order. The tenth
 /// start without an accepted settlement ends the run for good instead.
 #[must_use]
@@ -67,18 +67,34 @@ pub fn hand_back_run(
     (draft.finish(), true)
 }
 
-/// Ends a running run so that it goes on at once, unless it was started too often.
+/// Ends a running run so that it goes on: at once, after a growing wait when that comes again and again, and not at all when it was
+/// started too often.
 fn cut_short(draft: &mut Draft<'_>, id: RunId) {
     let now = draft.now;
     draft.end_run(id, RunState::Ended(Ending::Interrupted));
     let Some(run) = draft.run_mut(id) else {
         return;
     };
-    run.failures_in_row = 0;
-    if run.starts < MAX_STARTS {
-        run.again_at = Some(now);
-        return;
-    }
-    let reason = final_reason("the agent was cut short", FinalCause::TooManyStarts, run.tries);
+    let class = FailureClass::Interrupted;
+    let facts = RetryFacts {
+        tries_before: run.tries,
+        starts: run.starts,
+        same_class_in_row: in_row(run, class),
+    };
+    run.failure = Some(class);
+    run.failed_because = None;
+    run.failures_in_row = facts.same_class_in_row;
+    let cause = match retry(class, &facts) {
+        Retry::Again { wait, .. } => {
+            run.again_at = Some(now.plus(wait));
+            return;
+        }
+        Retry::Parked => {
+            run.again_at = Some(now);
+            return;
+        }
+        Retry::Final(cause) => cause,
+    };
+    let reason = final_reason("the agent was cut short", cause, run.tries);
     end_for_good(draft, id, reason);
 }

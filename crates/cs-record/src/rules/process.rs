@@ -4,7 +4,7 @@ use cs_fence::{Attempt, Fenced, ProcessFact, Verdict, judge};
 use cs_model::Time;
 
 use crate::aggregate::Draft;
-use crate::{Aggregate, Writes};
+use crate::{Aggregate, LeftBehind, Run, Writes};
 
 /// Writes the process of a running attempt (AF-7).
 pub fn record_process(
@@ -15,13 +15,13 @@ pub fn record_process(
 ) -> (Writes, Fenced<()>) {
     let verdict = aggregate.run(attempt.run).map(|run| judge(&run.fence(), attempt));
     match verdict {
-        Some(Verdict::Running) => write(aggregate, attempt, Some(process.clone()), now),
+        Some(Verdict::Running) => write(aggregate, attempt, now, |run| run.process = Some(process.clone())),
         Some(Verdict::Asked | Verdict::Over | Verdict::Stale) | None => stale(aggregate, attempt),
     }
 }
 
 /// Removes the process of an attempt that does not run any more, while the row holds this very process (AF-8). Only this
-/// makes the card ready for its next attempt.
+/// makes the card ready for its next attempt. A mark of what could not be ended goes with it.
 pub fn clear_process(
     aggregate: &Aggregate,
     attempt: &Attempt,
@@ -33,7 +33,35 @@ pub fn clear_process(
     };
     match judge(&run.fence(), attempt) {
         Verdict::Asked | Verdict::Over if run.process.as_ref() == Some(process) => {
-            write(aggregate, attempt, None, now)
+            write(aggregate, attempt, now, |run| {
+                run.process = None;
+                run.left_behind = None;
+            })
+        }
+        Verdict::Running | Verdict::Asked | Verdict::Over | Verdict::Stale => stale(aggregate, attempt),
+    }
+}
+
+/// Marks an attempt whose process tree could not be ended, while the row holds this very process. Its run may be live or over: the mark
+/// is no ending. The time is that of the first mark.
+pub fn mark_incomplete(
+    aggregate: &Aggregate,
+    attempt: &Attempt,
+    process: &ProcessFact,
+    left: &str,
+    now: Time,
+) -> (Writes, Fenced<()>) {
+    let Some(run) = aggregate.run(attempt.run) else {
+        return stale(aggregate, attempt);
+    };
+    match judge(&run.fence(), attempt) {
+        Verdict::Running | Verdict::Asked | Verdict::Over if run.process.as_ref() == Some(process) => {
+            let since = run.left_behind.as_ref().map_or(now, |mark| mark.since);
+            let mark = LeftBehind {
+                what: left.to_owned(),
+                since,
+            };
+            write(aggregate, attempt, now, |run| run.left_behind = Some(mark))
         }
         Verdict::Running | Verdict::Asked | Verdict::Over | Verdict::Stale => stale(aggregate, attempt),
     }
@@ -42,12 +70,12 @@ pub fn clear_process(
 fn write(
     aggregate: &Aggregate,
     attempt: &Attempt,
-    process: Option<ProcessFact>,
     now: Time,
+    change: impl FnOnce(&mut Run),
 ) -> (Writes, Fenced<()>) {
     let mut draft = Draft::of(aggregate, now);
     if let Some(run) = draft.run_mut(attempt.run) {
-        run.process = process;
+        change(run);
     }
     (draft.finish(), Fenced::Applied(()))
 }

@@ -42,6 +42,7 @@ pub(super) fn new(
         machine: taker.machine,
         agent: draft.card.agent.clone(),
         process: None,
+        left_behind: None,
         started_at: draft.now,
         resumed_at: None,
         ended_at: None,

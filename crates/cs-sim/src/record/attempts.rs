@@ -61,6 +61,15 @@ impl AttemptRecord for Remote {
         self.send("clear process", away, send).await
     }
 
+    async fn mark_incomplete(
+        &self,
+        attempt: &Attempt,
+        process: &ProcessFact,
+        left: &str,
+    ) -> Result<Fenced<()>, FenceError> {
+        self.0.world.record.mark_incomplete(attempt, process, left).await
+    }
+
     async fn interrupt(
         &self,
         machine: MachineId,

@@ -5,6 +5,7 @@ use cs_journal::{Task, Woke};
 use cs_model::{
     CardId, Clock, Ending, Epoch, FailureClass, IdSource, MachineId, RunState, TurnSeq, TurnState,
 };
+use cs_record::{CardFilter, SendTo};
 use cs_settle::GiveUp;
 
 use super::World;
@@ -25,6 +26,12 @@ async fn check_stale(world: &World, attempt: &Attempt) {
         .await
         .expect("it answers");
     assert!(matches!(clear, Fenced::Stale(_)), "{clear:?}");
+    let mark = world
+        .attempts
+        .mark_incomplete(attempt, &process, "something")
+        .await
+        .expect("it answers");
+    assert!(matches!(mark, Fenced::Stale(_)), "{mark:?}");
     let standing = world.attempts.standing(attempt).await.expect("it answers");
     assert!(matches!(standing, Fenced::Stale(_)), "{standing:?}");
     let brief = world.daemon.run_brief(attempt).await.expect("it answers");
@@ -319,4 +326,52 @@ pub async fn a_run_that_left_no_trace_is_given_back(world: &World) {
         !hand_back(world.machine, again.attempt.epoch).await,
         "something of it ran"
     );
+}
+
+/// What could not be ended is a mark on the run, whatever its state, and goes with the process. Invariant 7.
+pub async fn what_was_left_behind_is_marked_until_it_is_gone(world: &World) {
+    let taken = world.running().await;
+    let card = taken.claimed.card;
+    let mark = async |process: u32, left: &str| {
+        let process = World::process(process);
+        let marked = world
+            .attempts
+            .mark_incomplete(&taken.attempt, &process, left)
+            .await;
+        matches!(marked.expect("the record answers"), Fenced::Applied(()))
+    };
+    assert!(!mark(7, "sleep (pid 9)").await, "no process is noted yet");
+    world.note(&taken.attempt).await;
+    assert!(!mark(8, "sleep (pid 9)").await, "that is another process");
+    assert!(mark(7, "sleep (pid 9)").await);
+    let first = world.owner(card).await.left_behind.expect("it is marked");
+    assert_eq!(first.what, "sleep (pid 9)");
+    assert_eq!(
+        world.run_state(card).await,
+        RunState::Running,
+        "a mark is no ending"
+    );
+    let cards = world.cards.cards(CardFilter::Current).await.expect("it answers");
+    assert_eq!(cards.rows[0].left_behind, Some(first.clone()));
+    world.clock.advance(std::time::Duration::from_secs(60));
+    world
+        .people
+        .stop_card(card, &world.person)
+        .await
+        .expect("it stops");
+    assert!(mark(7, "sleep (pid 9), cat (pid 10)").await, "it may be over");
+    let second = world.owner(card).await.left_behind.expect("it is marked still");
+    assert_eq!(
+        (second.since, second.what.as_str()),
+        (first.since, "sleep (pid 9), cat (pid 10)")
+    );
+    let cards = world.cards.cards(CardFilter::Current).await.expect("it answers");
+    assert_eq!(cards.rows[0].left_behind, Some(second));
+    world.gone(&taken.attempt).await;
+    assert_eq!(world.owner(card).await.left_behind, None);
+    assert!(!mark(7, "sleep (pid 9)").await, "nothing of it is left");
+    world.send(SendTo::Card(card), "go on").await;
+    let next = world.take(Task::Turns).await.expect("its tree is free");
+    world.note(&next.attempt).await;
+    assert!(!mark(7, "sleep (pid 9)").await, "an older attempt marks nothing");
 }

@@ -300,10 +300,16 @@ pub async fn the_tenth_start_parks_the_card(world: &World) {
             .interrupt(world.machine, world.operation(), &[one])
             .await
             .expect("it answers");
-        if start < MAX_STARTS {
+        if start == 1 {
+            taken = world.take(Task::Resumes).await.expect("once it goes on at once");
+        } else if start < MAX_STARTS {
+            let at_once = world.take(Task::Resumes).await;
+            assert!(at_once.is_none(), "again and again it waits");
+            world.clock.advance(Duration::from_secs(900));
             taken = world.take(Task::Resumes).await.expect("it goes on");
         }
     }
+    world.clock.advance(Duration::from_secs(900));
     assert!(world.take(Task::Resumes).await.is_none());
     let detail = world.detail(card).await;
     assert_eq!(

@@ -116,6 +116,12 @@ impl Tables {
             if !self.cards.contains_key(&run.card) || run.state.is_live() != run.ended_at.is_none() {
                 return refuse(format!("run {} has no card, or an end that does not fit", run.id));
             }
+            if run.left_behind.is_some() && run.process.is_none() {
+                return refuse(format!(
+                    "run {} has left something behind without a process",
+                    run.id
+                ));
+            }
             let parent = run.parent.and_then(|parent| self.runs.get(&parent));
             let fits = match run.kind {
                 RunKind::Launcher | RunKind::Issue => run.parent.is_none(),

@@ -1,0 +1,192 @@
+//! `pause CARD` and `resume CARD`: the agent that works on a card stands still, and goes on.
+//!
+//! The wish is noted first, for an agent that has not begun yet; then its shim is asked, so that it needs no daemon. A daemon that is
+//! there follows on, and does not mind.
+
+use std::io;
+
+use cs_daemon::PauseNote;
+use cs_model::{CardId, RunState, Time};
+use cs_record::Run;
+use cs_supervise::{ExecutionDir, Life, PauseError, Pauser, Verdict, glance, survey};
+use serde::Serialize;
+
+use crate::app::{App, Desk};
+use crate::failure::Failure;
+use crate::standstill::SHIM_PATIENCE;
+
+/// What `pause CARD --json` and `resume CARD --json` print.
+#[derive(Debug, Serialize)]
+struct PauseCardWire {
+    card: CardId,
+    paused: bool,
+    by: Option<String>,
+    since: Option<Time>,
+    reason: Option<String>,
+    /// Whether its agent runs; otherwise it is being started, and will stand still from its start on.
+    agent_runs: bool,
+}
+
+/// What is there of an agent.
+enum Agent {
+    /// Its shim can be asked.
+    There(Pauser),
+    /// It is being started, or will be.
+    NotYet,
+    /// It has just ended, or is ending.
+    Ended,
+}
+
+/// Carries out `pause CARD`.
+pub(super) async fn pause(app: &App, card: &str, reason: Option<&str>) -> Result<(), Failure> {
+    let desk = app.desk().await?;
+    let card = desk.ports.reads.find_card(card).await?;
+    let run = at_work(&desk, card).await?;
+    let wish = PauseNote {
+        by: app.person(&desk.state).await?.to_string(),
+        since: app.now(),
+        reason: reason.map(str::to_owned),
+    };
+    let noted = wish.write(&desk.state, run.id, run.epoch);
+    let note = noted.map_err(|error| Failure::failed(error, "the pause cannot be noted"))?;
+    let agent_runs = match agent(&desk, &run).await? {
+        Agent::NotYet => false,
+        Agent::There(pauser) => match pauser.pause().await {
+            Ok(()) => true,
+            Err(PauseError::Ended { .. }) => return ended(&desk, &run),
+            Err(error) => return Err(not_paused(error, card)),
+        },
+        Agent::Ended => return ended(&desk, &run),
+    };
+    let short = card.short();
+    if app.global.json {
+        return app.out.json(&PauseCardWire {
+            card,
+            paused: true,
+            by: Some(note.by),
+            since: Some(note.since),
+            reason: note.reason,
+            agent_runs,
+        });
+    }
+    let how = if agent_runs {
+        "stands still, with everything that it has started"
+    } else {
+        "will stand still from its start on"
+    };
+    app.out.line(&format!(
+        "the agent of card {short} {how}; `cs-panel resume {short}` lets it go on"
+    ))
+}
+
+/// Carries out `resume CARD`.
+pub(super) async fn resume(app: &App, card: &str) -> Result<(), Failure> {
+    let desk = app.desk().await?;
+    let card = desk.ports.reads.find_card(card).await?;
+    let run = at_work(&desk, card).await?;
+    let (was_noted, agent_runs) = match agent(&desk, &run).await? {
+        Agent::NotYet => (forget(&desk, &run)?, false),
+        Agent::There(pauser) => {
+            // First the note: a start that reads it must not pause what goes on.
+            let was_noted = forget(&desk, &run)?;
+            match pauser.resume().await {
+                Ok(()) => (was_noted, true),
+                Err(PauseError::Ended { .. }) => return ended(&desk, &run),
+                Err(error) => return Err(not_paused(error, card)),
+            }
+        }
+        Agent::Ended => return ended(&desk, &run),
+    };
+    if app.global.json {
+        return app.out.json(&PauseCardWire {
+            card,
+            paused: false,
+            by: None,
+            since: None,
+            reason: None,
+            agent_runs,
+        });
+    }
+    let short = card.short();
+    app.out.line(&match (was_noted, agent_runs) {
+        (_, true) => format!("the agent of card {short} goes on"),
+        (true, false) => format!("the agent of card {short} is not paused any more when it starts"),
+        (false, false) => format!("the agent of card {short} was not paused"),
+    })
+}
+
+/// Finds the run of a card that is at work on this machine.
+async fn at_work(desk: &Desk, card: CardId) -> Result<Run, Failure> {
+    let runs = desk.ports.reads.card(card).await?.runs;
+    let short = card.short();
+    let Some(run) = runs.into_iter().find(|run| run.state == RunState::Running) else {
+        return Err(Failure::Refused(format!(
+            "no agent works on card {short}; to keep new work from starting: `cs-panel pause` with --machine, --codebase or nothing"
+        )));
+    };
+    if run.machine != desk.machine {
+        return Err(Failure::Refused(format!(
+            "the agent of card {short} is on machine {}, say it there",
+            run.machine
+        )));
+    }
+    Ok(run)
+}
+
+/// Looks whether the shim of an attempt can be asked. One that is being born reads the note itself.
+async fn agent(desk: &Desk, run: &Run) -> Result<Agent, Failure> {
+    let unread = |error: io::Error| Failure::failed(error, "the execution of its agent cannot be read");
+    let names = desk.state.executions_of(run.id, run.epoch).map_err(unread)?;
+    let Some(name) = names.last() else {
+        return Ok(Agent::NotYet);
+    };
+    let dir = ExecutionDir::at(desk.state.execution(name));
+    match glance(&dir).map_err(unread)?.life {
+        Life::Unheld => return Ok(Agent::NotYet),
+        Life::Lost | Life::Incomplete(_) | Life::Over(_) => return Ok(Agent::Ended),
+        Life::Alive(_) => {}
+    }
+    let found = survey(&dir, SHIM_PATIENCE).await;
+    match found.map_err(|error| Failure::failed(error, "its shim cannot be asked"))? {
+        Verdict::Adopted(running) => Ok(Agent::There(running.pauser())),
+        Verdict::Waiting(waiting) => Ok(Agent::There(waiting.pauser())),
+        Verdict::ShimHung(_) => Err(Failure::plain(format!(
+            "the shim of its agent does not answer; `cs-panel stop {}` ends it",
+            run.card.short()
+        ))),
+        Verdict::InProcess(_) => Err(Failure::plain(format!(
+            "execution {name} has no shim: whoever started it holds it"
+        ))),
+        Verdict::ForeignShim => Err(Failure::plain(format!(
+            "something else answers in the place of the shim of execution {name}"
+        ))),
+        Verdict::NeverStarted(_)
+        | Verdict::Finished(_)
+        | Verdict::ShimDiedClosing(_)
+        | Verdict::ShimLost(_)
+        | Verdict::HostRebooted(_) => Ok(Agent::Ended),
+    }
+}
+
+fn forget(desk: &Desk, run: &Run) -> Result<bool, Failure> {
+    PauseNote::forget(&desk.state, run.id, run.epoch)
+        .map_err(|error| Failure::failed(error, "the note of the pause cannot be removed"))
+}
+
+fn ended(desk: &Desk, run: &Run) -> Result<(), Failure> {
+    forget(desk, run)?;
+    Err(Failure::Refused(format!(
+        "the agent of card {} has ended or is being ended",
+        run.card.short()
+    )))
+}
+
+fn not_paused(error: PauseError, card: CardId) -> Failure {
+    let short = card.short();
+    Failure::failed(
+        error,
+        format!(
+            "the agent of card {short} was not paused or let go on as it should be; `cs-panel stop {short}` ends it"
+        ),
+    )
+}
