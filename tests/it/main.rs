@@ -10,4 +10,5 @@ mod plans;
 mod record;
 mod stops;
 mod storm;
+mod trees;
 mod whole_way;

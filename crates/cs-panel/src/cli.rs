@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::app::App;
 use crate::commands::{
-    self, agent, answer, card, cards, codebase, demo, diff, execution, gc, land, limit, pause, ps, run, send,
-    show, stop, tail,
+    self, agent, answer, card, cards, codebase, demo, diff, execution, gc, land, limit, open, pause, ps, run,
+    salvage, send, show, stop, tail,
 };
 use crate::env::Env;
 use crate::failure::Failure;
@@ -66,6 +66,11 @@ pub(crate) enum Command {
     Tail(tail::TailArgs),
     /// Show what the agent of a card changed.
     Diff(diff::DiffArgs),
+    /// Go to the files of a card: its tree, a shell there, or a worktree of your own.
+    Open(open::OpenArgs),
+    /// List what was saved or put away, and bring it back.
+    #[command(subcommand)]
+    Salvage(salvage::SalvageCommand),
     /// List open questions.
     Asks,
     /// Answer an open question.

@@ -14,9 +14,12 @@ pub(crate) mod land;
 pub(crate) mod limit;
 mod listed;
 pub(crate) mod migrate;
+pub(crate) mod open;
 pub(crate) mod pause;
+mod place;
 pub(crate) mod ps;
 pub(crate) mod run;
+pub(crate) mod salvage;
 pub(crate) mod send;
 pub(crate) mod show;
 pub(crate) mod stop;
@@ -35,6 +38,8 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Show(args) => show::show(app, &args).await,
         Command::Tail(args) => tail::tail(app, &args).await,
         Command::Diff(args) => diff::diff(app, &args).await,
+        Command::Open(args) => open::open(app, &args).await,
+        Command::Salvage(command) => salvage::salvage(app, &command).await,
         Command::Asks => asks::asks(app).await,
         Command::Answer(args) => answer::answer(app, args).await,
         Command::Land(args) => land::land(app, &args).await,

@@ -13,7 +13,7 @@ use cs_supervise::Limits;
 use serde::Deserialize;
 
 use budget::Budgets;
-pub(crate) use edit::add_agent;
+pub(crate) use edit::{add_agent, remove_agent};
 use place::explain;
 
 use crate::disk;

@@ -30,6 +30,12 @@ pub(crate) struct Env {
     pub(crate) database_password_command: Option<String>,
     /// `CS_PANEL_LOG`.
     pub(crate) log: Option<String>,
+    /// `PAGER` as it was set, also when it is empty.
+    pub(crate) pager: Option<OsString>,
+    /// Whether a terminal is to get no colour: `NO_COLOR` is set, or `TERM` is `dumb`.
+    pub(crate) no_color: bool,
+    /// The person's shell: `SHELL`.
+    pub(crate) shell: Option<PathBuf>,
     /// `COLUMNS`, when it is a number.
     pub(crate) columns: Option<u16>,
     /// `CS_PANEL_CRASH_AT`, in a build with debug assertions only: the border of the protocols at which a test ends the daemon
@@ -75,6 +81,9 @@ impl Env {
             database_url: text("CS_PANEL_DATABASE_URL"),
             database_password_command: text("CS_PANEL_DATABASE_PASSWORD_COMMAND"),
             log: text("CS_PANEL_LOG"),
+            pager: std::env::var_os("PAGER"),
+            no_color: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
+            shell: set("SHELL").map(PathBuf::from),
             columns: text("COLUMNS").and_then(|columns| columns.parse().ok()),
             crash_at: text("CS_PANEL_CRASH_AT").filter(|_| cfg!(debug_assertions)),
             temp_dir: std::env::temp_dir(),

@@ -9,12 +9,14 @@ mod commands;
 mod config;
 mod disk;
 mod env;
+mod exec;
 mod failure;
 mod log;
 mod machine;
 mod os;
 mod out;
 mod password;
+mod patch;
 mod record;
 
 mod standstill;

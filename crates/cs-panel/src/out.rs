@@ -1,6 +1,7 @@
 //! The only place that prints: results on standard output, things to notice on standard error.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
@@ -52,15 +53,15 @@ impl Out {
         })
     }
 
-    /// Prints a patch: made harmless where a terminal reads it, byte for byte where a program does.
+    /// Prints a path on a line of its own: byte for byte where a program reads it, so that a shell can go there.
     ///
     /// # Errors
     /// As [`Self::line`].
-    pub(crate) fn patch(self, patch: &[u8]) -> Result<(), Failure> {
-        if io::stdout().is_terminal() {
-            return self.line(&String::from_utf8_lossy(patch));
+    pub(crate) fn path(self, path: &Path) -> Result<(), Failure> {
+        if stdout_is_terminal() {
+            return self.line(&path.to_string_lossy());
         }
-        self.bytes(patch)
+        self.bytes(&[path.as_os_str().as_encoded_bytes(), b"\n"].concat())
     }
 
     /// Prints a value as one line of JSON.
@@ -111,6 +112,11 @@ fn trimmed(block: &str) -> String {
 fn terminal_columns() -> Option<u16> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     (size.ws_col > 0).then_some(size.ws_col)
+}
+
+/// Says whether standard output is a terminal.
+pub(crate) fn stdout_is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Says whether a person types at standard input.

@@ -174,6 +174,14 @@ pub enum WorktreeError {
         /// The branch in its way.
         existing: String,
     },
+    /// The card's branch is checked out somewhere already.
+    #[error("the branch {branch} is checked out in {} already; use that one, or end it with `git worktree remove`", path.display())]
+    BranchInUse {
+        /// The branch.
+        branch: BranchName,
+        /// Where it is checked out.
+        path: PathBuf,
+    },
     /// The card has no tree and no commits in this store.
     #[error("the card has no commits in this machine's store")]
     NoCard,
@@ -248,6 +256,9 @@ impl WorktreeError {
             Self::DiskFull { .. } => {
                 "the disk of the machine is full; free some space there, nothing of the work is lost".into()
             }
+            Self::BranchInUse { branch, .. } => {
+                format!("the branch {branch} is checked out somewhere already")
+            }
             Self::Occupied { .. } => "the directory to restore into exists already".into(),
             Self::Io { op, source, .. } => {
                 format!("cannot {op} a file of the working copy ({})", source.kind())
@@ -278,6 +289,7 @@ impl WorktreeError {
             Self::BranchCollision { .. }
             | Self::NotOurTree { .. }
             | Self::Occupied { .. }
+            | Self::BranchInUse { .. }
             | Self::TreeChanged
             | Self::TreeInUse => ErrorClass::Conflict,
             Self::CodebaseBusy | Self::Io { .. } | Self::DiskFull { .. } => ErrorClass::Transient,

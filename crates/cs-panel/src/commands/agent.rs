@@ -1,11 +1,11 @@
-//! `agent add` and `agent list`: the programs that do the work, in the configuration file of this machine.
+//! `agent add`, `agent remove` and `agent list`: the programs that do the work, in the configuration file of this machine.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use cs_harness::{AgentConfig, CommandMode};
-use cs_model::AgentName;
-use cs_record::{Park, Route};
+use cs_model::{AgentName, CardId};
+use cs_record::{CardFilter, Park, Route};
 use rustix::fs::Access;
 
 use crate::app::App;
@@ -18,10 +18,18 @@ use crate::wire::AgentWire;
 pub(crate) enum AgentCommand {
     /// Add an agent to the configuration file.
     Add(AddArgs),
+    /// Take an agent out of the configuration file.
+    Remove(RemoveArgs),
     /// List the agents of this machine, and which take no work for now.
     List,
     /// Say that the cause is mended for which an agent takes no work on this machine.
     Unpark(UnparkArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// The agent.
+    name: String,
 }
 
 #[derive(Debug, Args)]
@@ -46,6 +54,7 @@ pub(crate) struct AddArgs {
 pub(crate) async fn agent(app: &App, command: AgentCommand) -> Result<(), Failure> {
     match command {
         AgentCommand::Add(args) => add(app, args),
+        AgentCommand::Remove(args) => remove(app, &args).await,
         AgentCommand::List => list(app).await,
         AgentCommand::Unpark(args) => unpark(app, &args).await,
     }
@@ -104,6 +113,53 @@ fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
     }
     app.out
         .line(&format!("added agent {name} to {}", config.path.display()))
+}
+
+async fn remove(app: &App, args: &RemoveArgs) -> Result<(), Failure> {
+    let name = parse_name(&args.name)?;
+    let was_default = app.config()?.default_agent.as_ref() == Some(&name);
+    let config = config::remove_agent(&app.env, app.global.config.as_deref(), &name)?;
+    let cards = match cards_of(app, &name).await {
+        Ok(cards) => cards,
+        Err(failure) => {
+            let why = failure.text().unwrap_or_default();
+            app.out
+                .said(&format!("which cards are of agent {name} is not known: {why}"));
+            Vec::new()
+        }
+    };
+    if app.global.json {
+        return app.out.json(
+            &serde_json::json!({ "agent": name.as_str(), "was_default": was_default, "cards": cards }),
+        );
+    }
+    app.out
+        .line(&format!("removed agent {name} from {}", config.path.display()))?;
+    if was_default {
+        app.out
+            .said("it was the default agent; there is none now, see default_agent in that file");
+    }
+    if let Some(first) = cards.first() {
+        let all: Vec<String> = cards.iter().map(|card| card.short()).collect();
+        app.out.said(&format!(
+            "these cards are of agent {name} and wait for one: {}; give them to another with `cs-panel hand-back {} --agent NAME`",
+            all.join(", "),
+            first.short()
+        ));
+    }
+    app.out
+        .said("a daemon that runs keeps it until it is started again; agents that run go on");
+    Ok(())
+}
+
+/// The cards that are not over and that an agent is to go on with.
+async fn cards_of(app: &App, name: &AgentName) -> Result<Vec<CardId>, Failure> {
+    let desk = app.desk().await?;
+    let cards = desk.ports.reads.cards(CardFilter::Current).await?.rows;
+    let theirs = cards.into_iter().map(|summary| summary.card);
+    let theirs =
+        theirs.filter(|card| card.agent == *name && card.machine.is_none_or(|it| it == desk.machine));
+    Ok(theirs.map(|card| card.id).collect())
 }
 
 async fn list(app: &App) -> Result<(), Failure> {

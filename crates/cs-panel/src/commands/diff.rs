@@ -1,16 +1,25 @@
 //! `diff`: what the agent of a card changed.
 
 use clap::Args;
-use cs_worktree::{WorktreeError, Worktrees};
+use cs_worktree::WorktreeError;
 use serde::Serialize;
 
+use super::place::{Place, no_codebase};
 use crate::app::App;
+use crate::exec;
 use crate::failure::Failure;
+use crate::patch::{self, FileStat};
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The card: its id, or the last digits of it.
     card: String,
+    /// Only the files, and how many lines of each were added and removed.
+    #[arg(long)]
+    stat: bool,
+    /// Print all at once, also at a terminal.
+    #[arg(long)]
+    no_pager: bool,
 }
 
 /// What `diff --json` prints.
@@ -19,6 +28,7 @@ struct DiffWire {
     branch: String,
     base: String,
     commits: Vec<CommitWire>,
+    files: Vec<FileStat>,
     /// The patch, with what is not UTF-8 replaced.
     patch: String,
 }
@@ -33,19 +43,14 @@ struct CommitWire {
 /// Carries out `diff`.
 pub(crate) async fn diff(app: &App, args: &DiffArgs) -> Result<(), Failure> {
     let desk = app.desk().await?;
-    let id = desk.ports.reads.find_card(&args.card).await?;
-    let card = desk.ports.reads.card(id).await?.card;
+    let place = Place::find(app, &desk, &args.card).await?;
+    let id = place.card().id;
     let short = id.short();
-    let spec = cs_daemon::tree_spec(&card)
-        .map_err(|error| Failure::failed(error, format!("the tree of card {short} cannot be named")))?;
-    let Some(spec) = spec else {
-        return Err(Failure::Refused(format!(
-            "card {short} has no codebase, there is nothing to compare; its files are in {}",
-            desk.state.plain_dir(id).display()
-        )));
+    let Some(spec) = &place.spec else {
+        return Err(no_codebase(&desk, id));
     };
-    let worktrees = Worktrees::new(desk.state.git(), app.git(&desk.state).await?);
-    let patch = match worktrees.diff(&spec).await {
+    let worktrees = &place.worktrees;
+    let patch = match worktrees.diff(spec).await {
         Ok(patch) => patch,
         Err(WorktreeError::NoCard) => {
             return Err(Failure::Refused(format!(
@@ -56,7 +61,7 @@ pub(crate) async fn diff(app: &App, args: &DiffArgs) -> Result<(), Failure> {
     };
     if app.global.json {
         let commits = worktrees
-            .log_summary(&spec)
+            .log_summary(spec)
             .await?
             .into_iter()
             .map(|commit| CommitWire {
@@ -68,6 +73,7 @@ pub(crate) async fn diff(app: &App, args: &DiffArgs) -> Result<(), Failure> {
             branch: spec.branch.to_string(),
             base: spec.base_branch.to_string(),
             commits: commits.collect(),
+            files: patch::stat(&patch),
             patch: String::from_utf8_lossy(&patch).into_owned(),
         });
     }
@@ -76,5 +82,20 @@ pub(crate) async fn diff(app: &App, args: &DiffArgs) -> Result<(), Failure> {
             .said(&format!("the agent of card {short} changed nothing"));
         return Ok(());
     }
-    app.out.patch(&patch)
+    print(app, args, &patch)
+}
+
+/// Prints a patch: for a person at a terminal harmless, coloured and paged; byte for byte where a program reads it.
+fn print(app: &App, args: &DiffArgs, patch: &[u8]) -> Result<(), Failure> {
+    let at_terminal = crate::out::stdout_is_terminal();
+    let coloured = at_terminal && !app.env.no_color;
+    let page = match (args.stat, at_terminal) {
+        (true, _) => patch::stat_page(&patch::stat(patch), coloured).into_bytes(),
+        (false, true) => patch::for_terminal(patch, coloured).into_bytes(),
+        (false, false) => patch.to_owned(),
+    };
+    match exec::pager(&app.env).filter(|_| !args.no_pager) {
+        Some(pager) => Err(exec::become_pager(&app.env, pager, &page)),
+        None => app.out.bytes(&page),
+    }
 }

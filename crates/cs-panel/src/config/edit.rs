@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use cs_harness::AgentConfig;
+use cs_model::AgentName;
 use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
 
 use super::Config;
@@ -16,6 +17,36 @@ use crate::failure::Failure;
 /// # Errors
 /// The file is broken, has an agent of this name already, or cannot be written; it is then untouched.
 pub(crate) fn add_agent(env: &Env, given: Option<&Path>, agent: &AgentConfig) -> Result<Config, Failure> {
+    change(env, given, |present, text| {
+        let name = agent.name();
+        if present.agents.keys().any(|known| known.as_str() == name) {
+            return Err(Failure::Usage(format!(
+                "there is an agent `{name}` already in {}; choose another name, or change it there",
+                present.path.display()
+            )));
+        }
+        with_agent(text, agent).map_err(|error| unchanged(&present.path, error))
+    })
+}
+
+/// Takes an agent out of the file; where it is the default there is none afterwards.
+///
+/// # Errors
+/// The file is broken, has no such agent, or cannot be written; it is then untouched.
+pub(crate) fn remove_agent(env: &Env, given: Option<&Path>, name: &AgentName) -> Result<Config, Failure> {
+    change(env, given, |present, text| {
+        present.choose_agent(Some(name))?;
+        let is_default = present.default_agent.as_ref() == Some(name);
+        without_agent(text, name.as_str(), is_default).map_err(|error| unchanged(&present.path, error))
+    })
+}
+
+/// Reads the file, changes its text and writes it, under a lock against other commands.
+fn change(
+    env: &Env,
+    given: Option<&Path>,
+    make: impl FnOnce(&Config, &str) -> Result<String, Failure>,
+) -> Result<Config, Failure> {
     let path = Config::path(env, given);
     let dir = path.parent().unwrap_or(&path);
     fs::create_dir_all(dir)
@@ -23,18 +54,25 @@ pub(crate) fn add_agent(env: &Env, given: Option<&Path>, agent: &AgentConfig) ->
     let _lock = disk::lock_dir(dir)?;
     let bytes = disk::read_if_there(&path)?.unwrap_or_default();
     let present = Config::parse(path.clone(), bytes.clone())?;
-    if present.agents.keys().any(|name| name.as_str() == agent.name()) {
-        let name = agent.name();
-        return Err(Failure::Usage(format!(
-            "there is an agent `{name}` already in {}; choose another name, or change it there",
-            path.display()
-        )));
-    }
-    let text = with_agent(&String::from_utf8_lossy(&bytes), agent)
-        .map_err(|error| Failure::failed(error, format!("{} cannot be changed", path.display())))?;
+    let text = make(&present, &String::from_utf8_lossy(&bytes))?;
     let changed = Config::parse(path.clone(), text.clone().into_bytes())?;
     disk::replace(&path, text.as_bytes())?;
     Ok(changed)
+}
+
+fn unchanged(path: &Path, error: toml_edit::TomlError) -> Failure {
+    Failure::failed(error, format!("{} cannot be changed", path.display()))
+}
+
+fn without_agent(text: &str, name: &str, is_default: bool) -> Result<String, toml_edit::TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    if let Some(agents) = document.get_mut("agents").and_then(Item::as_table_like_mut) {
+        agents.remove(name);
+    }
+    if is_default {
+        document.remove("default_agent");
+    }
+    Ok(document.to_string())
 }
 
 fn with_agent(text: &str, agent: &AgentConfig) -> Result<String, toml_edit::TomlError> {
@@ -84,6 +122,22 @@ mod tests {
         );
         let other = "[agents.y] # other\ncommand = [\"z\"]\n";
         check(other, &format!("{other}\n{NEW}"));
+    }
+
+    #[test]
+    fn an_agent_is_taken_out_and_the_rest_stays() {
+        let without = |text: &str, is_default| without_agent(text, "x", is_default).expect("it is TOML");
+        let other = "slots = 1 # few\n\n[agents.y] # other\ncommand = [\"z\"]\n";
+        assert_eq!(without(&format!("{other}\n{NEW}"), false), other);
+        let default = format!("default_agent = \"x\"\n{other}\n{NEW}");
+        assert_eq!(without(&default, true), other);
+        assert_eq!(
+            without(
+                "agents = { y = { command = [\"z\"] }, x = { command = [\"cat\"] } }\n",
+                false
+            ),
+            "agents = { y = { command = [\"z\"] }}\n"
+        );
     }
 
     #[test]

@@ -219,6 +219,21 @@ async fn a_salvaged_tree_goes_through_the_trash_and_can_come_back() {
 }
 
 #[tokio::test]
+async fn a_branch_that_the_user_deleted_is_exported_at_what_the_agent_committed() {
+    let bench = Bench::new().await;
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+    let user = &bench.repository.toplevel;
+    git(user, &["branch", "-D", tree.spec.branch.as_str()]).await;
+    let to = bench.dir.path().canonicalize().unwrap().join("again");
+    let exported = bench
+        .worktrees
+        .export_worktree(&bench.repository, &tree.spec, &to);
+    exported.await.unwrap();
+    assert_eq!(git(&to, &["rev-parse", "HEAD"]).await, tip.as_str());
+    git(user, &["worktree", "remove", to.to_str().unwrap()]).await;
+}
+
+#[tokio::test]
 async fn a_card_is_exported_as_a_linked_working_tree_that_the_user_owns() {
     let bench = Bench::new().await;
     let (tree, tip) = bench.card_with("c1", "src/a.txt", "agent\n").await;
@@ -241,8 +256,14 @@ async fn a_card_is_exported_as_a_linked_working_tree_that_the_user_owns() {
         bench.collect(&tree, "r2").await.user_branch,
         UserBranch::CheckedOut
     );
-    let unknown = bench.spec("c9");
     let place = to.with_file_name("other");
+    let twice = bench
+        .worktrees
+        .export_worktree(&bench.repository, &tree.spec, &place)
+        .await;
+    let in_use = matches!(&twice, Err(WorktreeError::BranchInUse { path, .. }) if *path == to);
+    assert!(in_use, "{twice:?}");
+    let unknown = bench.spec("c9");
     let refused = bench
         .worktrees
         .export_worktree(&bench.repository, &unknown, &place)
