@@ -162,7 +162,8 @@ fn nothing_that_is_needed_is_forgotten() {
     new_card(&desk, &["Work"]);
     desk.run_once();
     let gone = desk.json(&["gc", "--dry-run"]);
-    assert_eq!(gone, json!({"dry_run": true, "operations": []}));
+    let nothing = json!({"dry_run": true, "operations": [], "leftovers": [], "kept": []});
+    assert_eq!(gone, nothing);
     assert!(desk.ok(&["gc"]).contains("0 journal rows"));
     assert!(
         desk.ok(&["agent", "unpark", "scripted"])

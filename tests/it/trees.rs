@@ -1,4 +1,4 @@
-//! What a person does about the trees of cards: go there, look, and bring back what was saved.
+//! What a person does about the trees of cards: go there, look, bring back what was saved, and clean up.
 #![expect(
     clippy::disallowed_methods,
     reason = "a test starts programs at a terminal of its own"
@@ -9,7 +9,14 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
 
+use cs_daemon::{Leftovers, MachineLeftovers, StateDir, What};
+use cs_model::{Clock, SystemClock, SystemIds, Time};
+use cs_record::Record;
+use cs_sqlite::SqliteStore;
+use cs_worktree::{Git, GitSetup, Worktrees};
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
@@ -309,4 +316,273 @@ fn a_diff_is_paged_and_coloured_at_a_terminal_only() {
     let paged = at_terminal(&desk, &["diff", "--stat", &card], &pager);
     assert!(paged.contains("paged:  2 files changed"), "{paged:?}");
     assert!(!at_terminal(&desk, &["diff", "--no-pager", &card], &pager).contains("paged:"));
+}
+
+/// The leftovers of a desk, as `gc` finds them.
+async fn leftovers(desk: &Desk) -> MachineLeftovers {
+    let state = StateDir::open(&desk.state()).expect("it is there");
+    let path = std::env::var_os("PATH").expect("a PATH");
+    let git = Git::probe(GitSetup::new(path, desk.path("home"), desk.state())).await;
+    let store = SqliteStore::open(&state.record(), Arc::new(SystemClock)).await;
+    let record = Record::new(store.expect("the record"), Arc::new(SystemIds));
+    let worktrees = Worktrees::new(state.git(), git.expect("git is there"));
+    MachineLeftovers::new(state, worktrees, Arc::new(record))
+}
+
+fn in_days(days: u32) -> Time {
+    SystemClock.now().plus(Duration::from_secs(24 * 60 * 60) * days)
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_card_goes_long_after_it_is_over() {
+    let desk = Desk::new();
+    let over = leaves_a_note(&desk);
+    desk.ok(&["close", &over]);
+    desk.run_once();
+    let open = leaves_a_note(&desk);
+    let tree = opened(&desk, &open);
+    let gc = desk.json(&["gc", "--dry-run"]);
+    assert_eq!(
+        (&gc["leftovers"], &gc["dry_run"]),
+        (&json!([]), &json!(true)),
+        "nothing is old yet"
+    );
+
+    let left = leftovers(&desk).await;
+    let kinds = |found: &[cs_daemon::Leftover]| {
+        let (mut trees, mut executions, mut runs) = (0, 0, 0);
+        for one in found {
+            assert_eq!(
+                one.card.map(|card| card.to_string()).as_deref(),
+                Some(over.as_str())
+            );
+            match one.what {
+                What::Tree(_) => trees += 1,
+                What::Execution { .. } => executions += 1,
+                What::RunRefs { .. } => runs += 1,
+            }
+        }
+        [trees, executions, runs]
+    };
+    let at = |days| left.find(in_days(days));
+    assert_eq!(kinds(&at(29).await.expect("found")), [0, 0, 0]);
+    let month = at(31).await.expect("found");
+    assert_eq!(kinds(&month), [1, 1, 0]);
+    let removed = left.remove(&month, in_days(31)).await.expect("removed");
+    assert_eq!(
+        (removed.trees, removed.executions, removed.kept.len()),
+        (1, 1, 0),
+        "{removed:?}"
+    );
+    assert_eq!(kinds(&at(89).await.expect("found")), [0, 0, 0]);
+    let kept = desk.json(&["salvage", "list", &over]);
+    assert_eq!(
+        kept.as_array().map(Vec::len),
+        Some(1),
+        "the snapshot is still kept: {kept}"
+    );
+    desk.ok(&["tail", &over]);
+    desk.ok(&["show", &over]);
+
+    let quarter = at(91).await.expect("found");
+    assert_eq!(kinds(&quarter), [0, 0, 1]);
+    let removed = left.remove(&quarter, in_days(91)).await.expect("removed");
+    assert_eq!((removed.runs, removed.kept.len()), (1, 0), "{removed:?}");
+    assert_eq!(desk.json(&["salvage", "list", &over]), json!([]));
+    assert_eq!(kinds(&at(1_000).await.expect("found")), [0, 0, 0]);
+    assert!(
+        tree.join("note.txt").is_file(),
+        "a card that is open keeps its tree"
+    );
+    assert_eq!(
+        desk.json(&["salvage", "list", &open]).as_array().map(Vec::len),
+        Some(1)
+    );
+}
+
+#[test]
+fn a_daemon_empties_the_trash_by_its_age() {
+    let desk = Desk::new();
+    for _ in 0..2 {
+        let card = leaves_a_note(&desk);
+        desk.ok(&["close", &card]);
+        desk.run_once();
+    }
+    let kept = desk.json(&["salvage", "list"]);
+    let trees = kept
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|one| one["kind"] == "tree");
+    let dirs: Vec<PathBuf> = trees
+        .map(|one| one["path"].as_str().expect("a path").into())
+        .collect();
+    let [old, young] = dirs.as_slice() else {
+        panic!("{kept}")
+    };
+    let long_ago = SystemClock.now().unix_micros() - 31 * 86_400 * 1_000_000;
+    let long_ago = Duration::from_micros(u64::try_from(long_ago).expect("after 1970"));
+    let mark = fs::File::options().write(true).open(old.join("discarded.json"));
+    let mark = mark.expect("its mark");
+    mark.set_modified(std::time::SystemTime::UNIX_EPOCH + long_ago)
+        .expect("set");
+    let gc = desk.ok(&["gc", "--dry-run"]);
+    assert!(
+        gc.contains("in the trash for over 30 days") && old.exists(),
+        "{gc}"
+    );
+    let daemon = desk.daemon();
+    desk.until("the old tree is gone", || (!old.exists()).then_some(()));
+    assert!(young.exists());
+    drop(daemon);
+    let gc = desk.ok(&["gc"]);
+    assert!(
+        gc.contains("removed: 0 trees, 0 executions, the refs of 0 attempts"),
+        "{gc}"
+    );
+}
+
+#[test]
+fn a_tree_gets_files_ports_and_a_setup_before_its_agent() {
+    let desk = Desk::new();
+    fs::write(desk.path("repo/.gitignore"), ".env\nbuilt/\n").expect("written");
+    desk.commit_all("Ignore");
+    fs::write(desk.path("repo/.env"), "secret\n").expect("written");
+    fs::write(desk.path("repo/loose.txt"), "not ignored\n").expect("written");
+    let seen = desk.path("outside/seen");
+    let look = format!(
+        "cat .env built/it >> '{0}'; echo $CS_PANEL_PORT_BASE $CS_PANEL_CARD >> '{0}'",
+        seen.display()
+    );
+    desk.script(
+        &json!([{"when": "first", "steps": [{"run": ["sh", "-c", look]}, {"final": "Seen."}]},
+        {"when": "turn", "steps": [{"final": "Again."}]}]),
+    );
+    desk.ok(&["codebase", "add"]);
+    let setup = format!(
+        "mkdir -p built; echo $CS_PANEL_CARD > built/it; echo x >> '{}'",
+        desk.path("outside/setups").display()
+    );
+    let set = desk.json(&[
+        "codebase",
+        "set",
+        "repo",
+        "--bring",
+        ".env",
+        "loose.txt",
+        "--setup",
+        &setup,
+    ]);
+    assert_eq!(set["bring"], json!([".env", "loose.txt"]));
+    let card = desk.send("Look");
+    let run = desk.panel(&["run", "--once"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert!(said.contains("loose.txt (git does not ignore it"), "{said}");
+    let id = short(&card);
+    let seen = fs::read_to_string(seen).expect("the agent ran");
+    assert_eq!(seen, format!("secret\n{id}\n20000 {id}\n"));
+    let shown = desk.ok(&["show", &card]);
+    assert!(
+        shown.contains("1 file came along") && shown.contains("not brought along: loose.txt"),
+        "{shown}"
+    );
+
+    desk.ok(&["send", "--card", &card, "Again"]);
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Seen.", "Again."]);
+    assert_eq!(desk.lines("setups"), 1, "once for a tree");
+    assert_eq!(
+        desk.json(&["diff", &card])["files"],
+        json!([]),
+        "nothing of it is the agent's work"
+    );
+}
+
+#[test]
+fn a_setup_that_fails_is_shown_with_its_output_and_goes_on_when_it_is_mended() {
+    let desk = Desk::new();
+    desk.script(&json!([{"when": "first", "steps": [desk.count("ran"), {"final": "Done."}]}]));
+    desk.ok(&["codebase", "add"]);
+    desk.ok(&[
+        "codebase",
+        "set",
+        "repo",
+        "--setup",
+        "echo no compiler here; exit 7",
+    ]);
+    let card = desk.send("Build");
+    desk.run_once();
+    assert_eq!(desk.lines("ran"), 0, "no agent ran");
+    let shown = desk.ok(&["show", &card]);
+    assert!(
+        shown.contains("setup command of its codebase failed with exit code 7"),
+        "{shown}"
+    );
+    assert!(shown.contains("no compiler here"), "{shown}");
+    desk.ok(&["codebase", "set", "repo", "--no-setup"]);
+    desk.ok(&["retry", &card]);
+    desk.run_once();
+    assert_eq!((desk.lines("ran"), desk.said_by(&card, "agent").len()), (1, 1));
+    desk.no_process_is_left();
+}
+
+#[test]
+fn a_codebase_that_has_moved_is_taken_up_where_it_is_now() {
+    let desk = Desk::new();
+    let card = leaves_a_note(&desk);
+    let moved = desk.path("moved");
+    fs::rename(desk.path("repo"), &moved).expect("moved");
+    fs::create_dir(desk.path("repo")).expect("the tests start there");
+    let moved = moved.to_string_lossy().into_owned();
+    assert_eq!(desk.json(&["codebase", "list"])[0]["gone"], true);
+    fs::create_dir(desk.path("other")).expect("made");
+    fs::rename(&moved, desk.path("other/repo")).expect("moved again");
+    let moved = desk.path("other/repo").to_string_lossy().into_owned();
+    let said = desk.fails(3, &["codebase", "add", &moved]);
+    assert!(said.contains("--name repo"), "{said}");
+    desk.ok(&["codebase", "add", &moved, "--name", "repo"]);
+    let list = desk.json(&["codebase", "list"]);
+    assert_eq!(
+        (&list[0]["path"], &list[0]["gone"]),
+        (&json!(moved), &json!(false)),
+        "{list}"
+    );
+    let to = desk.path("outside/mine").to_string_lossy().into_owned();
+    desk.ok(&["open", &card, "--worktree", &to]);
+    assert!(Path::new(&to).join("done.txt").is_file());
+}
+
+#[test]
+fn a_codebase_and_an_agent_are_forgotten_when_nothing_needs_them() {
+    let desk = Desk::new();
+    let card = leaves_a_note(&desk);
+    let said = desk.fails(3, &["codebase", "remove", "repo"]);
+    assert!(
+        said.contains(short(&card)) && said.contains("cs-panel close"),
+        "{said}"
+    );
+    let output = desk
+        .panel(&["agent", "remove", "scripted"])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains(short(&card)) && said.contains("hand-back"),
+        "{said}"
+    );
+    assert_eq!(desk.json(&["agent", "list"]), json!([]));
+    desk.fails(2, &["agent", "remove", "scripted"]);
+    desk.ok(&["close", &card]);
+    desk.ok(&["codebase", "remove", "repo"]);
+    assert_eq!(desk.json(&["codebase", "list"])[0]["path"], Value::Null);
+    let said = desk.fails(3, &["codebase", "remove", "repo"]);
+    assert!(said.contains("not on this machine"), "{said}");
+    let kept = desk.json(&["salvage", "list", &card]);
+    assert_eq!(
+        kept.as_array().map(Vec::len),
+        Some(1),
+        "what was saved stays: {kept}"
+    );
+    desk.ok(&["codebase", "add", "--name", "repo"]);
+    assert_eq!(desk.git(&["status", "--porcelain"]), "");
 }

@@ -3,6 +3,7 @@
 mod adopt;
 mod ready;
 mod settle;
+mod setup;
 mod start;
 
 use std::sync::Arc;
@@ -16,7 +17,9 @@ use cs_record::{RecordError, StoppedRun};
 use cs_settle::SettleError;
 use tokio::time::Instant;
 
+pub use ready::BROUGHT;
 pub(crate) use settle::{close_acknowledged, report_failed, report_interrupted, settle};
+pub use setup::{SetupStatus, setup_status};
 
 use crate::context::Context;
 use crate::executions::{LostSight, StopSwitch};

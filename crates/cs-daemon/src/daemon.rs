@@ -148,6 +148,8 @@ pub struct Daemon {
     /// Whether a card may have come to its end since the last sweep.
     sweep_due: bool,
     next_due: Option<Time>,
+    /// Removes what nobody can need any more.
+    keeping: JoinSet<()>,
     /// When all old journal rows were last forgotten.
     forgot_at: Option<Instant>,
     /// What the last pass found; nothing when it had nothing to start and did not ask.
@@ -206,6 +208,7 @@ impl Daemon {
             left_alone: BTreeSet::new(),
             sweep_due: true,
             next_due: None,
+            keeping: JoinSet::new(),
             forgot_at: None,
             admission: None,
             strain: Strain::default(),
@@ -252,6 +255,7 @@ impl Daemon {
         self.presence.end(&self.cx).await;
         // Nobody may be in the middle of a write to the ledger when the lock of the directory goes.
         self.tasks.shutdown().await;
+        self.keeping.shutdown().await;
     }
 
     async fn passes(

@@ -18,6 +18,7 @@ use cs_supervise::Limits;
 use crate::borders::Borders;
 use crate::executions::Executions;
 use crate::host::Host;
+use crate::leftovers::Leftovers;
 use crate::trees::Trees;
 
 /// The ports of the record that a daemon uses. One store usually stands behind all of them.
@@ -105,6 +106,8 @@ pub struct Deps {
     pub checkouts: Arc<dyn Checkouts>,
     /// The trees of cards, and their landings.
     pub trees: Arc<dyn Trees>,
+    /// What is kept of cards that are over.
+    pub leftovers: Arc<dyn Leftovers>,
     /// Where agents are held and run.
     pub executions: Arc<dyn Executions>,
     /// The machine itself.
@@ -123,10 +126,21 @@ pub struct Deps {
     pub borders: Borders,
 }
 
+/// What the trees of a codebase get on a machine before an agent works in them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preparation {
+    /// Files that git ignores and that come along from the checkout, as patterns of `.gitignore`.
+    pub bring: Vec<String>,
+    /// A command for `/bin/sh` that runs before the agent, once for each tree.
+    pub setup: Option<String>,
+}
+
 /// Where this machine's checkouts of codebases are. It is asked anew each time, since commands add to it.
 pub trait Checkouts: fmt::Debug + Send + Sync {
     /// Returns the checkout of a codebase, if this machine has one.
     fn checkout(&self, codebase: CodebaseId) -> Option<PathBuf>;
+    /// Says what the trees of a codebase get on this machine.
+    fn preparation(&self, codebase: CodebaseId) -> Preparation;
     /// Lists the codebases that this machine has.
     fn codebases(&self) -> Vec<CodebaseId>;
 }

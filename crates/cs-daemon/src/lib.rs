@@ -20,8 +20,10 @@ mod deps;
 mod executions;
 mod host;
 mod landing;
+mod leftovers;
 mod outcome;
 mod pause;
+mod ports;
 mod presence;
 mod prompt;
 mod report;
@@ -29,14 +31,19 @@ mod state;
 mod trees;
 
 pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
+pub use attempt::{BROUGHT, SetupStatus, setup_status};
 pub use borders::{Border, Borders};
 pub use daemon::{Daemon, DaemonError, Ended, GoingOn, Mode};
-pub use deps::{Checkouts, Deps, MachineIdentity, RecordPorts, Reporter, Settings};
+pub use deps::{Checkouts, Deps, MachineIdentity, Preparation, RecordPorts, Reporter, Settings};
 pub use executions::{
     Allowance, Alone, AttemptFile, ExecutionEnd, Executions, Found, HeldExecution, HoldTrouble, Launch,
     LostSight, Patience, RunningExecution, ShimExecutions, StopLevel, StopSwitch, execution_name, is_done,
 };
 pub use host::{Host, ThisHost};
+pub use leftovers::{
+    EXECUTIONS_KEPT, KeepEverything, Leftover, Leftovers, LeftoversError, MachineLeftovers, RUN_REFS_KEPT,
+    Removed, TRASH_KEPT, What,
+};
 pub use pause::PauseNote;
 pub use state::{StateDir, StateError, StateLock};
 pub use trees::{GitTrees, Planned, Saved, TreeError, Trees, Workplace, tree_spec};

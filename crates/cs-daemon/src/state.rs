@@ -169,6 +169,16 @@ impl StateDir {
         self.root.join("executions")
     }
 
+    /// Returns where the ranges of ports are noted.
+    pub(crate) fn ports(&self) -> PathBuf {
+        self.root.join("ports.json")
+    }
+
+    /// Returns where directories are while they are removed.
+    pub(crate) fn going(&self) -> PathBuf {
+        self.root.join("going")
+    }
+
     /// Returns the directory of an execution by its name.
     #[must_use]
     pub fn execution(&self, name: &str) -> PathBuf {

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use cs_model::{CodebaseId, Epoch, LandingId, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
-    BranchName, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, LandingPlan, Move, MoveOutcome,
-    MoveRecovery, PersonCommits, RepoPath, RunKey, TreeSpec, WorktreeError,
+    BranchName, BroughtAlong, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, LandingPlan, Move,
+    MoveOutcome, MoveRecovery, PersonCommits, RepoPath, RunKey, TreeSpec, WorktreeError,
 };
 
 use crate::context::Context;
@@ -75,6 +75,10 @@ pub struct Workplace {
     pub base: String,
     /// What became of commits that a person made on the card's branch.
     pub person: PersonCommits,
+    /// What came along from the user's checkout, and what did not.
+    pub brought: BroughtAlong,
+    /// The command that makes the tree ready for an agent.
+    pub setup: Option<String>,
 }
 
 /// What was there to save.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cs_daemon::Preparation;
 use cs_model::CodebaseId;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,12 @@ pub(crate) struct Checkout {
     pub(crate) path: PathBuf,
     /// The git directory that all working trees of the repository share, absolute: what makes it the same repository.
     pub(crate) common_dir: PathBuf,
+    /// Patterns of files that git ignores and that every tree gets from the checkout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) bring: Vec<String>,
+    /// The command that makes a tree ready for its agent, as a line for the shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) setup: Option<String>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -85,10 +92,56 @@ impl Checkouts {
             codebase: fresh(),
             path: path.to_owned(),
             common_dir: common_dir.to_owned(),
+            bring: Vec::new(),
+            setup: None,
         };
         checkouts.push(added.clone());
         self.write(checkouts)?;
         Ok(added)
+    }
+
+    /// Finds the checkout of a codebase.
+    ///
+    /// # Errors
+    /// The file cannot be read or is not ours.
+    pub(crate) fn find(&self, codebase: CodebaseId) -> Result<Option<Checkout>, Failure> {
+        let mut all = self.list()?.into_iter();
+        Ok(all.find(|checkout| checkout.codebase == codebase))
+    }
+
+    /// Changes what is noted of a codebase, and returns it as it is then; nothing when this machine has no checkout of it.
+    ///
+    /// # Errors
+    /// As [`Self::find_or_add`]; then nothing was changed.
+    pub(crate) fn change(
+        &self,
+        codebase: CodebaseId,
+        make: impl FnOnce(&mut Checkout),
+    ) -> Result<Option<Checkout>, Failure> {
+        let _lock = disk::lock_dir(self.file.parent().unwrap_or(&self.file))?;
+        let mut checkouts = self.list()?;
+        let Some(known) = checkouts.iter_mut().find(|known| known.codebase == codebase) else {
+            return Ok(None);
+        };
+        make(known);
+        let changed = known.clone();
+        self.write(checkouts)?;
+        Ok(Some(changed))
+    }
+
+    /// Forgets where a codebase is, and returns what was noted of it.
+    ///
+    /// # Errors
+    /// As [`Self::find_or_add`]; then nothing was forgotten.
+    pub(crate) fn remove(&self, codebase: CodebaseId) -> Result<Option<Checkout>, Failure> {
+        let _lock = disk::lock_dir(self.file.parent().unwrap_or(&self.file))?;
+        let mut checkouts = self.list()?;
+        let Some(at) = checkouts.iter().position(|known| known.codebase == codebase) else {
+            return Ok(None);
+        };
+        let removed = checkouts.remove(at);
+        self.write(checkouts)?;
+        Ok(Some(removed))
     }
 
     fn write(&self, checkouts: Vec<Checkout>) -> Result<(), Failure> {
@@ -112,6 +165,17 @@ impl cs_daemon::Checkouts for Checkouts {
             .into_iter()
             .find(|known| known.codebase == codebase)
             .map(|known| known.path)
+    }
+
+    fn preparation(&self, codebase: CodebaseId) -> Preparation {
+        let known = self.list_or_warn().into_iter();
+        let mut known = known.filter(|known| known.codebase == codebase);
+        known
+            .next()
+            .map_or_else(Preparation::default, |known| Preparation {
+                bring: known.bring,
+                setup: known.setup,
+            })
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {
@@ -180,6 +244,25 @@ mod tests {
             .expect("found");
         assert_eq!(third.codebase, first.codebase);
         assert_eq!(third.path, temp.path().join("main"));
+    }
+
+    #[test]
+    fn what_is_noted_of_a_codebase_is_changed_and_forgotten() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let checkouts = Checkouts::new(temp.path().join("checkouts.json"));
+        let add = |name: &str| checkouts.find_or_add(&temp.path().join(name), &temp.path().join(name), fresh);
+        let (one, two) = (add("one").expect("added"), add("two").expect("added"));
+        let set = |known: &mut Checkout| known.bring = vec![".env".to_owned()];
+        let changed = checkouts.change(two.codebase, set).expect("written");
+        assert_eq!(changed, checkouts.find(two.codebase).expect("readable"));
+        assert_eq!(changed.expect("there").bring, [".env"]);
+        assert_eq!(
+            checkouts.remove(one.codebase).expect("written"),
+            Some(one.clone())
+        );
+        assert_eq!(checkouts.remove(one.codebase).expect("readable"), None);
+        assert_eq!(checkouts.change(one.codebase, |_| {}).expect("readable"), None);
+        assert_eq!(checkouts.list().expect("readable").len(), 1);
     }
 
     #[test]

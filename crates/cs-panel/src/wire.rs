@@ -73,6 +73,12 @@ pub(crate) struct CodebaseWire {
     pub(crate) name: String,
     /// Where this machine has it; null when it has not.
     pub(crate) path: Option<String>,
+    /// Whether the repository is gone from there.
+    pub(crate) gone: bool,
+    /// Patterns of the files that its trees get on this machine.
+    pub(crate) bring: Vec<String>,
+    /// The command that makes its trees ready on this machine.
+    pub(crate) setup: Option<String>,
 }
 
 /// A turn that was sent.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cs_daemon::{
-    Borders, Checkouts, Deps, GitTrees, MachineIdentity, Reporter, Settings, ShimExecutions, ThisHost,
+    Borders, Checkouts, Deps, GitTrees, MachineIdentity, MachineLeftovers, Reporter, Settings,
+    ShimExecutions, ThisHost,
 };
 use cs_supervise::ShimProgram;
 use cs_worktree::Worktrees;
@@ -89,6 +90,11 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         machine,
         agents: agents.collect(),
         checkouts: Arc::clone(&checkouts),
+        leftovers: Arc::new(MachineLeftovers::new(
+            desk.state.clone(),
+            worktrees.clone(),
+            desk.ports.reads.clone(),
+        )),
         trees: Arc::new(GitTrees::new(worktrees, checkouts)),
         executions: Arc::new(ShimExecutions::new(desk.state.clone(), shim)),
         host: Arc::new(ThisHost::new(desk.state.root())),

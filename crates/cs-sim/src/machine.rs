@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use cs_daemon::control::Request;
 use cs_daemon::{
-    Borders, Checkouts, Daemon, DaemonError, Deps, MachineIdentity, Mode, RecordPorts, Reporter, Settings,
-    StateDir,
+    Borders, Checkouts, Daemon, DaemonError, Deps, KeepEverything, MachineIdentity, Mode, Preparation,
+    RecordPorts, Reporter, Settings, StateDir,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{CodebaseId, MachineId, Person};
@@ -295,6 +295,7 @@ fn deps(world: &Arc<World>, machine: &Arc<Machine>, generation: u64) -> Deps {
         agents: agent.into_iter().map(|agent| (AGENT.to_owned(), agent)).collect(),
         checkouts: Arc::new(Here(machine.codebases.clone())),
         trees: Arc::new(FakeTrees(seat.clone())),
+        leftovers: Arc::new(KeepEverything),
         executions: Arc::new(FakeExecutions(seat.clone())),
         host: Arc::new(SimHost(Arc::clone(machine))),
         agent_env: Vec::new(),
@@ -363,6 +364,10 @@ struct Here(Vec<CodebaseId>);
 impl Checkouts for Here {
     fn checkout(&self, codebase: CodebaseId) -> Option<std::path::PathBuf> {
         self.0.contains(&codebase).then(|| "/checkout".into())
+    }
+
+    fn preparation(&self, _: CodebaseId) -> Preparation {
+        Preparation::default()
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {

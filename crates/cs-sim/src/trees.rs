@@ -7,8 +7,8 @@ use cs_daemon::{Planned, Saved, TreeError, Trees, Workplace};
 use cs_model::{CardId, CodebaseId, Epoch, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
-    BranchName, CodebaseKey, How, LandingKey, LandingPlan, Move, MoveOutcome, MoveRecovery, Oid,
-    PersonCommits, Refusal, Repository, WorktreeError,
+    BranchName, BroughtAlong, CodebaseKey, How, LandingKey, LandingPlan, Move, MoveOutcome, MoveRecovery,
+    Oid, PersonCommits, Refusal, Repository, WorktreeError,
 };
 
 use crate::invariant::Event;
@@ -98,6 +98,8 @@ impl Trees for FakeTrees {
             branch: "cs/card".to_owned(),
             base: "main".to_owned(),
             person: PersonCommits::None,
+            brought: BroughtAlong::default(),
+            setup: None,
         }))
     }
 

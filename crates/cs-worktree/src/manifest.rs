@@ -50,9 +50,23 @@ impl Manifest {
     }
 }
 
+/// Removes all manifests of a run.
+pub(crate) fn forget(store: &Store, run: &RunKey) -> Result<(), WorktreeError> {
+    let dir = dir(store, run);
+    match std::fs::remove_dir_all(&dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(WorktreeError::io("remove", &dir)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn dir(store: &Store, run: &RunKey) -> PathBuf {
+    store.dir.with_file_name("salvage").join(run.as_str())
+}
+
 fn place(store: &Store, run: &RunKey, number: &str) -> PathBuf {
-    let dir = store.dir.with_file_name("salvage").join(run.as_str());
-    dir.join(format!("{number}.json"))
+    dir(store, run).join(format!("{number}.json"))
 }
 
 /// The last part of a snapshot's ref.

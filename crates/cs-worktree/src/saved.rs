@@ -238,7 +238,7 @@ async fn find(store: &Store, reference: &str) -> Result<SavedWork, WorktreeError
     read.into_iter().next().ok_or_else(unknown)
 }
 
-async fn refs_below(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, WorktreeError> {
+pub(crate) async fn refs_below(store: &Store, prefix: &str) -> Result<Vec<(String, Oid)>, WorktreeError> {
     if !store.dir.exists() {
         return Ok(Vec::new());
     }

@@ -44,6 +44,9 @@ pub(crate) fn card_base_ref(card: &CardKey) -> String {
     format!("refs/cs-panel/card/{card}/base")
 }
 
+/// Below it is what attempts left.
+pub(crate) const RUNS: &str = "refs/cs-panel/run";
+
 pub(crate) fn run_ref(run: &RunKey, what: &str) -> String {
     format!("refs/cs-panel/run/{run}/{what}")
 }

@@ -12,9 +12,11 @@ use cs_journal::ClaimedRun;
 use cs_model::{FailureClass, RunKind};
 use cs_record::RunBrief;
 use cs_supervise::{ExecutionSpec, Limits};
-use cs_worktree::{ErrorClass, PersonCommits};
+use cs_worktree::{BroughtAlong, ErrorClass, PersonCommits};
 
+use super::setup;
 use crate::context::Context;
+use crate::ports::{PORTS_EACH, port_base};
 use crate::prompt::{Place, compose};
 
 /// Everything that a start needs.
@@ -39,28 +41,48 @@ pub(crate) struct Unready {
     pub(crate) reason: String,
 }
 
-/// Makes a run ready. Nothing of it runs yet; everything here can be done again.
+/// The file of an execution that says what came along into its tree, as JSON of [`BroughtAlong`].
+pub const BROUGHT: &str = "brought.json";
+/// How many files that did not come along are named to the operator.
+const LEFT_SAID: usize = 5;
+
+/// Where an attempt works, and what runs there before its agent.
+struct Ground {
+    cwd: PathBuf,
+    place: Place,
+    setup: Option<String>,
+    files: Vec<PrivateFile>,
+}
+
+/// Makes a run ready for its execution. Nothing of it runs yet; everything here can be done again.
 pub(crate) async fn make_ready(
     cx: &Context,
     row: &ClaimedRun,
     brief: &RunBrief,
     harness: Arc<dyn Harness>,
+    execution: &str,
 ) -> Result<Ready, Unready> {
     check_kind(row.kind)?;
-    let (cwd, place) = place(cx, row, brief).await?;
+    let Ground {
+        cwd,
+        place,
+        setup,
+        mut files,
+    } = ground(cx, row, brief).await?;
     let session = cx.journal.session(row.run).filter(|_| !row.fresh);
     let facts = compose(row, brief, &place, session);
     let launch = harness.launch(&facts);
-    let mut spec = ExecutionSpec::new(
-        launch.argv.iter().map(OsString::from).collect(),
-        environment(cx, row, &launch),
-        cwd,
-    );
+    let mut argv: Vec<OsString> = launch.argv.iter().map(OsString::from).collect();
+    if let Some(setup) = setup {
+        argv = setup::before(&setup, argv, &cx.state.execution(execution), &cwd);
+    }
+    let mut spec = ExecutionSpec::new(argv, environment(cx, row, &launch), cwd);
     spec.limits = limits_of(cx, &row.agent);
+    files.extend(launch.files);
     Ok(Ready {
         harness,
         spec,
-        files: launch.files,
+        files,
         prompt: launch.stdin,
     })
 }
@@ -92,7 +114,7 @@ pub(super) fn limits_of(cx: &Context, route: &str) -> Limits {
 }
 
 /// Makes the directory that the agent works in.
-async fn place(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<(PathBuf, Place), Unready> {
+async fn ground(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<Ground, Unready> {
     let unready = |error: crate::trees::TreeError| {
         let class = match error.class() {
             ErrorClass::Transient | ErrorClass::Conflict => FailureClass::Infrastructure,
@@ -111,7 +133,12 @@ async fn place(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<(Path
             .mode(0o700)
             .create(&dir)
             .map_err(|error| local(row, "its directory cannot be made", &error))?;
-        return Ok((dir, Place::Plain));
+        return Ok(Ground {
+            cwd: dir,
+            place: Place::Plain,
+            setup: None,
+            files: Vec::new(),
+        });
     };
     match workplace.person {
         PersonCommits::None | PersonCommits::Taken { .. } => {}
@@ -128,7 +155,40 @@ async fn place(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<(Path
         branch: workplace.branch,
         base: workplace.base,
     };
-    Ok((workplace.path, place))
+    Ok(Ground {
+        cwd: workplace.path,
+        place,
+        setup: workplace.setup,
+        files: say_brought(cx, row, &workplace.brought).into_iter().collect(),
+    })
+}
+
+/// Says what did not come along into the tree, and why; returns what is kept of it beside the execution.
+fn say_brought(cx: &Context, row: &ClaimedRun, brought: &BroughtAlong) -> Option<PrivateFile> {
+    if *brought == BroughtAlong::default() {
+        return None;
+    }
+    tracing::info!(card = %row.card, made = brought.made, shared = brought.shared, there = brought.there, left = brought.left_count, "files came along");
+    if brought.left_count > 0 {
+        let named = brought.left.iter().take(LEFT_SAID);
+        let named: Vec<String> = named
+            .map(|(path, why)| format!("{path} ({})", why.text()))
+            .collect();
+        let more = match brought.left_count.saturating_sub(named.len()) {
+            0 => String::new(),
+            more => format!("; and {more} more, see `cs-panel show {}`", row.card.short()),
+        };
+        cx.said(&format!(
+            "card {}: not brought along: {}{more}",
+            row.card.short(),
+            named.join("; ")
+        ));
+    }
+    let bytes = serde_json::to_vec(brought).ok()?;
+    Some(PrivateFile {
+        name: BROUGHT.to_owned(),
+        bytes,
+    })
 }
 
 fn environment(cx: &Context, row: &ClaimedRun, launch: &LaunchSpec) -> Vec<(OsString, OsString)> {
@@ -138,6 +198,14 @@ fn environment(cx: &Context, row: &ClaimedRun, launch: &LaunchSpec) -> Vec<(OsSt
         env.push((name.into(), value.into()));
     };
     set("CS_PANEL_CARD", &row.card.short());
+    match port_base(&cx.state, row.card) {
+        Ok(Some(base)) => {
+            set("CS_PANEL_PORT_BASE", &base.to_string());
+            set("CS_PANEL_PORT_COUNT", &PORTS_EACH.to_string());
+        }
+        Ok(None) => tracing::warn!(card = %row.card, "no range of ports is free"),
+        Err(error) => tracing::warn!(card = %row.card, %error, "no range of ports could be kept"),
+    }
     for (name, value) in &launch.env {
         set(name, value);
     }

@@ -14,6 +14,7 @@ use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, Settl
 use cs_supervise::{Closed, Limit, NamedProcess};
 use tokio::time::Instant;
 
+use super::setup::{setup_failed, setup_status};
 use super::start::FailureNote;
 use super::{Carried, Incomplete, Trouble, Work, still_there};
 use crate::borders::Border;
@@ -86,7 +87,7 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
             let outcome = AttemptOutcome::stopped(&ended.seen, process_of(&started));
             keep(started, &outcome, &ended)?
         }
-        None => keep_outcome(cx, started, harness.as_ref(), &ended)?,
+        None => keep_outcome(cx, started, &name, harness.as_ref(), &ended)?,
     };
     cx.deps.borders.reach(Border::P12);
     settle(cx, settling).await?;
@@ -97,11 +98,15 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
 fn keep_outcome(
     cx: &Context,
     started: Started,
+    name: &str,
     harness: &dyn Harness,
     ended: &ExecutionEnd,
 ) -> Result<Settling, Trouble> {
     let outcome = harness.outcome(&process_end(&ended.closed), &ended.seen);
-    let outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));
+    let mut outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));
+    if let Some(failed) = setup_failed(setup_status(&cx.state.execution(name))) {
+        outcome.task = failed;
+    }
     keep(started, &outcome, ended)
 }
 

@@ -156,7 +156,7 @@ async fn begin(
         biased;
         // Nothing runs yet. The attempt is given back, and the next pass reads from the row what became of it.
         () = stop.asked(StopLevel::Ladder) => return Ok(None),
-        ready = make_ready(cx, &row, &brief, adapter(agent)) => ready,
+        ready = make_ready(cx, &row, &brief, adapter(agent), &name) => ready,
     };
     let ready = match ready {
         Ok(ready) => ready,

@@ -1,10 +1,13 @@
-//! What the record forgets while a daemon is there.
+//! What is forgotten while a daemon is there: by the record, and on this machine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::Daemon;
+use crate::context::Context;
+use crate::leftovers::LeftoversError;
 use crate::report::chain;
 
 /// How often a daemon looks for what nobody can need any more.
@@ -13,8 +16,7 @@ const FORGET_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const AT_ONCE: u32 = 1_000;
 
 impl Daemon {
-    /// Forgets journal rows that nobody can need any more: at the start, and once a day. Trouble with it is said and stands in
-    /// nobody's way.
+    /// Forgets what nobody can need any more: at the start, and once a day. Trouble with it is said and stands in nobody's way.
     pub(super) async fn forget_old(&mut self) {
         if self.forgot_at.is_some_and(|at| at.elapsed() < FORGET_EVERY) {
             return;
@@ -40,6 +42,40 @@ impl Daemon {
                 self.cx
                     .said(&format!("old journal rows were not forgotten: {}", chain(&error)));
             }
+        }
+        self.remove_leftovers();
+    }
+
+    /// Deleting is slow where files are: no pass waits for it, and a daemon that ends leaves the rest to the next one.
+    fn remove_leftovers(&mut self) {
+        while self.keeping.try_join_next().is_some() {}
+        if self.keeping.is_empty() {
+            let cx = Arc::clone(&self.cx);
+            self.keeping.spawn(async move { remove_leftovers(&cx).await });
+        }
+    }
+}
+
+async fn remove_leftovers(cx: &Context) {
+    let now = cx.deps.clock.now();
+    let removal = async {
+        let found = cx.deps.leftovers.find(now).await?;
+        cx.deps.leftovers.remove(&found, now).await
+    };
+    let removed: Result<_, LeftoversError> = removal.await;
+    match removed {
+        Ok(removed) => {
+            tracing::info!(?removed, "what nobody can need any more is gone");
+            for kept in &removed.kept {
+                cx.said(&format!("not removed: {kept}"));
+            }
+        }
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "leftovers stay");
+            cx.said(&format!(
+                "what is left of old cards was not removed: {}",
+                chain(&error)
+            ));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cs_model::{Epoch, RunId};
+use cs_model::{CodebaseId, Epoch, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
     Identity, LandingSpec, Move, MoveOutcome, MoveRecovery, RepoPath, Repository, TreeSpec, Worktrees,
@@ -23,6 +23,7 @@ pub struct GitTrees {
 /// A card's tree and the repository that it comes from.
 #[derive(Debug, Clone)]
 struct CardTree {
+    codebase: CodebaseId,
     spec: TreeSpec,
     repository: Repository,
 }
@@ -43,6 +44,7 @@ impl GitTrees {
         let checkout: PathBuf = self.checkouts.checkout(codebase).ok_or(TreeError::NoCheckout)?;
         let seen = Repository::inspect(self.worktrees.git(), &checkout).await?;
         Ok(Some(CardTree {
+            codebase,
             spec,
             repository: seen.repository,
         }))
@@ -59,11 +61,18 @@ impl Trees for GitTrees {
             .worktrees
             .prepare_tree(&found.repository, &found.spec)
             .await?;
+        let preparation = self.checkouts.preparation(found.codebase);
+        let brought = self
+            .worktrees
+            .bring_along(&found.repository, &prepared.tree, &preparation.bring)
+            .await?;
         Ok(Some(Workplace {
             path: prepared.tree.path,
             branch: found.spec.branch.as_str().to_owned(),
             base: found.spec.base_branch.as_str().to_owned(),
             person: prepared.person,
+            brought,
+            setup: preparation.setup,
         }))
     }
 

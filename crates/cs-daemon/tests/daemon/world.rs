@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use cs_daemon::control::{self, Stopped};
 use cs_daemon::{
-    Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, MachineIdentity, Mode, Reporter,
-    Settings, ShimExecutions, StateDir, ThisHost,
+    Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, KeepEverything, MachineIdentity, Mode,
+    Preparation, Reporter, Settings, ShimExecutions, StateDir, ThisHost,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_journal::Journal;
@@ -91,6 +91,10 @@ struct NoCheckouts;
 impl Checkouts for NoCheckouts {
     fn checkout(&self, _: CodebaseId) -> Option<PathBuf> {
         None
+    }
+
+    fn preparation(&self, _: CodebaseId) -> Preparation {
+        Preparation::default()
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {
@@ -316,6 +320,7 @@ impl World {
                 Worktrees::new(self.state().git(), git.await.unwrap()),
                 Arc::new(NoCheckouts),
             )),
+            leftovers: Arc::new(KeepEverything),
             executions: Arc::new(ShimExecutions::new(self.state(), ShimProgram::current().unwrap())),
             host: Arc::new(ThisHost::new(self.state().root())),
             agent_env: vec![("PATH".into(), search_path())],

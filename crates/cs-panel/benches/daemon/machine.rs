@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use cs_daemon::control::{self, Poked};
 use cs_daemon::{
-    Borders, Checkouts, Daemon, Deps, GitTrees, MachineIdentity, Mode, RecordPorts, Reporter, Settings,
-    ShimExecutions, StateDir, ThisHost,
+    Borders, Checkouts, Daemon, Deps, GitTrees, KeepEverything, MachineIdentity, Mode, Preparation,
+    RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{CodebaseId, IdSource, MachineId};
@@ -50,6 +50,10 @@ struct NoCheckouts;
 impl Checkouts for NoCheckouts {
     fn checkout(&self, _: CodebaseId) -> Option<PathBuf> {
         None
+    }
+
+    fn preparation(&self, _: CodebaseId) -> Preparation {
+        Preparation::default()
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {
@@ -125,6 +129,7 @@ async fn deps(root: &Path, state: &StateDir, record: RecordPorts, fallback: Dura
             Worktrees::new(state.git(), git.expect("git is there")),
             Arc::new(NoCheckouts),
         )),
+        leftovers: Arc::new(KeepEverything),
         executions: Arc::new(ShimExecutions::new(
             state.clone(),
             ShimProgram::current().expect("this is one"),

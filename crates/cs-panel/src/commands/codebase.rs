@@ -1,14 +1,18 @@
-//! `codebase add` and `codebase list`: the git repositories that agents work on.
+//! `codebase ...`: the git repositories that agents work on.
+
+mod set;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use cs_model::{CodebaseId, IdSource};
-use cs_record::{Codebase, RecordError, Refusal};
+use cs_model::{CodebaseId, IdSource, MachineId};
+use cs_record::{Card, CardFilter, Codebase, RecordError, Refusal};
 use cs_worktree::{Inspection, Repository};
 
 use crate::app::{App, Desk};
+use crate::checkouts::Checkout;
 use crate::failure::Failure;
 use crate::os::SystemIds;
 use crate::wire::CodebaseWire;
@@ -20,6 +24,10 @@ const NAME_NUMBER_MAX: u32 = 1_000;
 pub(crate) enum CodebaseCommand {
     /// Register a git repository, or show under which name it is registered.
     Add(AddArgs),
+    /// Say what every tree of a codebase gets on this machine before its agent starts.
+    Set(set::SetArgs),
+    /// Forget where a codebase is on this machine.
+    Remove(RemoveArgs),
     /// List the codebases of the record, and where this machine has them.
     List,
 }
@@ -33,10 +41,18 @@ pub(crate) struct AddArgs {
     name: Option<String>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// The codebase.
+    name: String,
+}
+
 /// Carries out `codebase ...`.
 pub(crate) async fn codebase(app: &App, command: CodebaseCommand) -> Result<(), Failure> {
     match command {
         CodebaseCommand::Add(args) => add(app, args).await,
+        CodebaseCommand::Set(args) => set::set(app, args).await,
+        CodebaseCommand::Remove(args) => remove(app, &args).await,
         CodebaseCommand::List => list(app).await,
     }
 }
@@ -49,7 +65,9 @@ async fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
     let seen = Repository::inspect(&app.git(&desk.state).await?, &path).await?;
     let (codebase, path) = register(&desk, &seen, args.name.as_deref()).await?;
     if app.global.json {
-        return app.out.json(&wire(&codebase, Some(&path)));
+        return app
+            .out
+            .json(&wire(&codebase, desk.checkouts.find(codebase.id)?.as_ref()));
     }
     app.out
         .line(&format!("codebase {} is {}", codebase.name, path.display()))?;
@@ -57,18 +75,64 @@ async fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+async fn remove(app: &App, args: &RemoveArgs) -> Result<(), Failure> {
+    let desk = app.desk().await?;
+    let codebase = named(&desk, &args.name).await?;
+    let not_here = || {
+        Failure::Refused(format!(
+            "codebase `{}` is not on this machine; `cs-panel codebase list` says what is",
+            args.name
+        ))
+    };
+    if desk.checkouts.find(codebase.id)?.is_none() {
+        return Err(not_here());
+    }
+    let cards = desk.ports.reads.cards(CardFilter::Current).await?.rows;
+    let cards = cards.into_iter().map(|summary| summary.card);
+    let its: Vec<Card> = cards.filter(|card| card.codebase == Some(codebase.id)).collect();
+    let digits = |machine: Option<MachineId>| {
+        let there = its.iter().filter(|card| card.machine == machine);
+        there.map(|card| card.id.short()).collect::<Vec<String>>()
+    };
+    let open = digits(Some(desk.machine));
+    if let Some(first) = open.first() {
+        return Err(Failure::Refused(format!(
+            "these cards have their trees of codebase `{}` on this machine: {}; land or close them first (`cs-panel close {first}`)",
+            args.name,
+            open.join(", ")
+        )));
+    }
+    let waiting = digits(None);
+    let removed = desk.checkouts.remove(codebase.id)?.ok_or_else(not_here)?;
+    if app.global.json {
+        return app.out.json(&wire(&codebase, None));
+    }
+    app.out.line(&format!(
+        "codebase {} is no longer on this machine; {} is as it was",
+        codebase.name,
+        removed.path.display()
+    ))?;
+    if !waiting.is_empty() {
+        app.out.said(&format!(
+            "these cards wait for a machine that has it: {}",
+            waiting.join(", ")
+        ));
+    }
+    app.out.said(&format!(
+        "the record keeps its name and its cards, and this machine what was saved of it; `cs-panel codebase add PATH --name {}` takes it up again",
+        crate::text::shell_word(&codebase.name)
+    ));
+    Ok(())
+}
+
 async fn list(app: &App) -> Result<(), Failure> {
     let desk = app.desk().await?;
-    let here = desk
-        .checkouts
-        .list()?
-        .into_iter()
-        .map(|checkout| (checkout.codebase, checkout.path));
-    let here: BTreeMap<CodebaseId, PathBuf> = here.collect();
+    let here = desk.checkouts.list()?.into_iter();
+    let here: BTreeMap<CodebaseId, Checkout> = here.map(|checkout| (checkout.codebase, checkout)).collect();
     let codebases = desk.ports.codebases.codebases().await?;
     let all = codebases
         .iter()
-        .map(|codebase| wire(codebase, here.get(&codebase.id).map(PathBuf::as_path)));
+        .map(|codebase| wire(codebase, here.get(&codebase.id)));
     let all: Vec<CodebaseWire> = all.collect();
     if app.global.json {
         return app.out.json(&all);
@@ -78,23 +142,63 @@ async fn list(app: &App) -> Result<(), Failure> {
             .said("no codebase is registered; add one with `cs-panel codebase add PATH`");
         return Ok(());
     }
+    for gone in all.iter().filter(|codebase| codebase.gone) {
+        app.out.said(&format!(
+            "the repository of codebase {0} is gone from there; `cs-panel codebase add PATH --name {1}` says where it is now",
+            gone.name,
+            crate::text::shell_word(&gone.name)
+        ));
+    }
+    // Most people set neither: then there is nothing to see of it.
+    let is_prepared = |codebase: &CodebaseWire| !codebase.bring.is_empty() || codebase.setup.is_some();
+    let shown = if all.iter().any(is_prepared) { 4 } else { 2 };
     let row = |codebase: CodebaseWire| {
-        vec![
+        let mut row = vec![
             codebase.name,
             codebase.path.unwrap_or_else(|| "not on this machine".to_owned()),
-        ]
+            codebase.bring.join(" "),
+            codebase.setup.unwrap_or_default(),
+        ];
+        row.truncate(shown);
+        row
     };
-    app.out
-        .table(&["CODEBASE", "CHECKOUT"], all.into_iter().map(row).collect())
+    let head = ["CODEBASE", "CHECKOUT", "BRINGS", "SETUP"];
+    app.out.table(&head[..shown], all.into_iter().map(row).collect())
 }
 
-fn wire(codebase: &Codebase, path: Option<&Path>) -> CodebaseWire {
-    let path = path.map(|path| path.to_string_lossy().into_owned());
+/// Finds a codebase of the record by its name.
+///
+/// # Errors
+/// None is called so.
+async fn named(desk: &Desk, name: &str) -> Result<Codebase, Failure> {
+    let mut all = desk.ports.codebases.codebases().await?.into_iter();
+    all.find(|codebase| codebase.name == name).ok_or_else(|| {
+        Failure::plain(format!(
+            "there is no codebase `{name}`; `cs-panel codebase list` lists them"
+        ))
+    })
+}
+
+fn wire(codebase: &Codebase, checkout: Option<&Checkout>) -> CodebaseWire {
     CodebaseWire {
         id: codebase.id,
         name: codebase.name.clone(),
-        path,
+        path: checkout.map(|checkout| checkout.path.to_string_lossy().into_owned()),
+        gone: checkout.is_some_and(is_gone),
+        bring: checkout
+            .map(|checkout| checkout.bring.clone())
+            .unwrap_or_default(),
+        setup: checkout.and_then(|checkout| checkout.setup.clone()),
     }
+}
+
+/// Says whether the repository of a checkout is not where it was.
+fn is_gone(checkout: &Checkout) -> bool {
+    let missing = |path: &Path| {
+        path.metadata()
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    missing(&checkout.common_dir)
 }
 
 /// Registers the repository that was seen, under `name` or the name of its directory; finds it when it is registered.
@@ -102,10 +206,11 @@ fn wire(codebase: &Codebase, path: Option<&Path>) -> CodebaseWire {
 /// The local note comes first and holds the id, so that a crash in between is finished by the next call.
 ///
 /// A name that the record knows from other machines, given for a repository that has none here, makes it this machine's checkout of
-/// that codebase.
+/// that codebase. So does the name of one whose repository is gone from where it was: it has moved here.
 ///
 /// # Errors
-/// `name` is that of another repository of this machine, or the repository has another name already.
+/// `name` is that of another repository of this machine, or the repository has another name already. Without a name: one of this name
+/// is gone from where it was, and may be this one.
 pub(crate) async fn register(
     desk: &Desk,
     seen: &Inspection,
@@ -117,6 +222,7 @@ pub(crate) async fn register(
     let known = desk.ports.codebases.codebases().await?;
     let toplevel = &seen.repository.toplevel;
     let elsewhere = codebase_elsewhere(desk, &known, name)?;
+    take_up_moved(desk, &known, seen, name)?;
     let noted = desk
         .checkouts
         .find_or_add(toplevel, &seen.repository.common_dir, || {
@@ -170,6 +276,46 @@ fn codebase_elsewhere(
     let here = desk.checkouts.list()?;
     let has_checkout = here.iter().any(|checkout| checkout.codebase == codebase.id);
     Ok((!has_checkout).then_some(codebase.id))
+}
+
+/// Notes that the repository that was seen is the one of this name, where that one is gone from where it was.
+fn take_up_moved(
+    desk: &Desk,
+    known: &[Codebase],
+    seen: &Inspection,
+    name: Option<&str>,
+) -> Result<(), Failure> {
+    let (toplevel, common_dir) = (&seen.repository.toplevel, &seen.repository.common_dir);
+    let here = desk.checkouts.list()?;
+    if here.iter().any(|checkout| checkout.common_dir == *common_dir) {
+        return Ok(());
+    }
+    let plain = name_of(toplevel);
+    let wanted = name.unwrap_or(&plain);
+    let codebase = known.iter().find(|codebase| codebase.name == wanted);
+    let Some(old) = codebase.and_then(|codebase| here.iter().find(|old| old.codebase == codebase.id)) else {
+        return Ok(());
+    };
+    let word = crate::text::shell_word(wanted);
+    match (name, is_gone(old)) {
+        (Some(_), true) => {
+            desk.checkouts.change(old.codebase, |moved| {
+                toplevel.clone_into(&mut moved.path);
+                common_dir.clone_into(&mut moved.common_dir);
+            })?;
+            Ok(())
+        }
+        (Some(_), false) => Err(Failure::Refused(format!(
+            "codebase `{wanted}` is {} on this machine; choose another name, or forget that one first with `cs-panel codebase remove {word}`",
+            old.path.display()
+        ))),
+        (None, true) => Err(Failure::Refused(format!(
+            "codebase `{wanted}` was {}, which is gone: if this is it, say so with `cs-panel codebase add {} --name {word}`, else give it another name with --name",
+            old.path.display(),
+            crate::text::shell_word(&toplevel.to_string_lossy())
+        ))),
+        (None, false) => Ok(()),
+    }
 }
 
 /// Says what an agent will not see, and where its work will land.

@@ -1,6 +1,7 @@
 //! `show`: one card with all that belongs to it.
 
 mod complaint;
+mod prepared;
 
 use std::fmt::Write as _;
 
@@ -174,6 +175,10 @@ fn runs(desk: &Desk, runs: &[Run], now: Time) -> Result<String, Failure> {
         if let Some(because) = &run.failed_because {
             let class = run.failure.map(|class| format!(" ({class})")).unwrap_or_default();
             line!(page, "  failed{class}: {}", text::one_line(because, 1_000));
+        }
+        let unread = |error| Failure::failed(error, "what was done for its tree cannot be read");
+        for said in prepared::of(state, run).map_err(unread)? {
+            line!(page, "  {said}");
         }
         let failed = |error| Failure::failed(error, "what the agent complained about cannot be read");
         if let Some(complaint) = complaint::of(state, run).map_err(failed)? {

@@ -13,6 +13,8 @@ mod crash;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod forget;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod inside;

@@ -1,0 +1,45 @@
+//! What was done for the tree of an attempt before its agent: what came along, and its setup command.
+
+use std::fs;
+use std::io;
+
+use cs_daemon::{BROUGHT, SetupStatus, StateDir, setup_status};
+use cs_model::RunState;
+use cs_record::Run;
+use cs_worktree::BroughtAlong;
+
+use crate::text;
+
+/// Says it of a run's newest attempt, a line each; nothing for an attempt of another machine, or with nothing to say.
+///
+/// # Errors
+/// The directory of executions cannot be read.
+pub(super) fn of(state: &StateDir, run: &Run) -> io::Result<Vec<String>> {
+    let Some(name) = state.executions_of(run.id, run.epoch)?.pop() else {
+        return Ok(Vec::new());
+    };
+    let dir = state.execution(&name);
+    let brought = fs::read(dir.join(BROUGHT)).ok();
+    let brought = brought.and_then(|bytes| serde_json::from_slice::<BroughtAlong>(&bytes).ok());
+    let mut lines = brought.map(|brought| along(&brought)).unwrap_or_default();
+    if setup_status(&dir) == Some(SetupStatus::Running) && run.state == RunState::Running {
+        lines.push("its setup command runs; the agent comes after it".to_owned());
+    }
+    Ok(lines)
+}
+
+fn along(brought: &BroughtAlong) -> Vec<String> {
+    let mut lines = Vec::new();
+    if brought.made > 0 {
+        lines.push(format!("{} came along", text::count(brought.made, "file")));
+    }
+    for (path, why) in &brought.left {
+        let path = text::one_line(&path.to_string(), 200);
+        lines.push(format!("not brought along: {path}: {}", why.text()));
+    }
+    let more = brought.left_count.saturating_sub(brought.left.len());
+    if more > 0 {
+        lines.push(format!("not brought along: {more} more"));
+    }
+    lines
+}
