@@ -12,6 +12,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -348,6 +349,29 @@ impl Desk {
     pub(crate) fn no_process_is_left(&self) {
         self.until("no process is left", || self.processes().is_empty().then_some(()));
     }
+}
+
+/// Agents outlive their daemon, and a test that failed: nothing of it stays.
+impl Drop for Desk {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.processes().iter().for_each(|line| {
+                kill(line);
+            });
+        }
+    }
+}
+
+/// Kills a process that [`Desk::processes`] has named, if it still is the one that was seen.
+pub(crate) fn kill(line: &str) -> bool {
+    let (pid, command) = line.split_once(": ").expect("a pid and a command line");
+    let number = pid.parse().ok().and_then(Pid::from_raw).expect("a pid");
+    let Ok(handle) = pidfd_open(number, PidfdFlags::empty()) else {
+        return false;
+    };
+    let now = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let now = String::from_utf8_lossy(&now).replace('\0', " ");
+    now == command && pidfd_send_signal(handle, Signal::KILL).is_ok()
 }
 
 /// A daemon that stays, until it is killed or told to leave.

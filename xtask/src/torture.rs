@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::{Args, Subcommand};
 
 use crate::suites::{POSTGRES_URL, isolated};
@@ -52,51 +52,43 @@ pub(crate) fn run(torture: &Torture) -> Result<()> {
 }
 
 fn storm(minutes: u64, seed: Option<u64>) -> Result<()> {
-    let args = [
-        "test",
-        "--quiet",
-        "--locked",
-        "--package",
-        "cs-panel",
-        "--test",
-        "it",
-        "storm::daemon_shims_and_agents_killed_at_random_leave_nothing_and_lose_nothing",
-        "--",
-        "--exact",
-        "--nocapture",
-    ];
-    let seconds = (minutes * 60).to_string();
-    let test = isolated(Tool::cargo(&args)).with("CS_PANEL_STORM_SECONDS", &seconds);
-    match seed {
-        Some(seed) => test.with("CS_PANEL_STORM_SEED", &seed.to_string()).run(),
-        None => test.run(),
-    }
+    let name = "storm::daemon_shims_and_agents_killed_at_random_leave_nothing_and_lose_nothing";
+    let test = ["--package", "cs-panel", "--test", "it", name];
+    play(&test, ("CS_PANEL_STORM", minutes, seed), &|tool| tool)
 }
 
 fn daemons(minutes: u64, seed: Option<u64>) -> Result<()> {
-    let args = [
-        "test",
-        "--quiet",
-        "--locked",
-        "--package",
-        "cs-panel",
-        "--features",
-        "cs-panel/postgres-tests",
-        "--test",
-        "postgres",
-        "siege::two_daemons_killed_at_random_answer_every_turn_once",
-        "--",
-        "--exact",
-        "--nocapture",
-    ];
+    let features = ["--package", "cs-panel", "--features", "cs-panel/postgres-tests"];
+    let name = "siege::two_daemons_killed_at_random_answer_every_turn_once";
+    let test = [&features[..], &["--test", "postgres", name]].concat();
     db::with_server(|url| {
-        let test = isolated(Tool::cargo(&args)).with(POSTGRES_URL, url);
-        let test = test.with("CS_PANEL_SIEGE_SECONDS", &(minutes * 60).to_string());
-        match seed {
-            Some(seed) => test.with("CS_PANEL_SIEGE_SEED", &seed.to_string()).run(),
-            None => test.run(),
-        }
+        play(&test, ("CS_PANEL_SIEGE", minutes, seed), &|tool| {
+            tool.with(POSTGRES_URL, url)
+        })
     })
+}
+
+/// Plays one test for so many minutes. It is told so by variables that begin with `told`.
+fn play(
+    test: &[&str],
+    (told, minutes, seed): (&str, u64, Option<u64>),
+    given: &dyn Fn(Tool) -> Tool,
+) -> Result<()> {
+    let cargo = |last: &[&str]| {
+        let all = [&["test", "--quiet", "--locked"], test, &["--", "--exact"], last].concat();
+        isolated(given(Tool::cargo(&all)))
+    };
+    let mut is_there = false;
+    cargo(&["--list"]).read_lines(|line| {
+        is_there |= line.ends_with(": test");
+        Ok(())
+    })?;
+    ensure!(is_there, "there is no test {test:?}: it would play nothing");
+    let playing = cargo(&["--nocapture"]).with(&format!("{told}_SECONDS"), &(minutes * 60).to_string());
+    match seed {
+        Some(seed) => playing.with(&format!("{told}_SEED"), &seed.to_string()).run(),
+        None => playing.run(),
+    }
 }
 
 const SQLITE: [&str; 2] = ["--package", "cs-sqlite"];

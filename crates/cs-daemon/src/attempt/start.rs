@@ -328,10 +328,16 @@ async fn ended_at_once(
     Ok(Some(start.live(started, LiveState::Closed(closed))))
 }
 
-/// Ends an attempt that could not be made ready. What was made for it gets its verdict first, so that no shim that was half born can
-/// still wait for a prompt.
+/// Ends an attempt that could not be made ready. What was made for it gets its verdict first; a shim that was half born never gets
+/// a prompt, so one that cannot be judged now is in nobody's way.
 async fn fail(cx: &Context, prepared: Prepared, unready: Unready) -> Result<Option<Live>, Trouble> {
-    cx.deps.executions.survey(prepared.dir()).await?;
+    if let Err(error) = cx.deps.executions.survey(prepared.dir()).await {
+        tracing::warn!(
+            name = prepared.dir(),
+            error = &error as &dyn std::error::Error,
+            "no verdict on what did not start"
+        );
+    }
     let note = FailureNote {
         class: unready.class,
         reason: unready.reason,
