@@ -4,6 +4,7 @@
 
 mod allowance;
 mod attempt_file;
+mod batch;
 mod follow;
 mod shims;
 mod stop;

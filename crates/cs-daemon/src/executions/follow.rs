@@ -12,10 +12,8 @@ use cs_supervise::{
 };
 use tokio::time::{Instant, sleep_until};
 
+use super::batch::Batch;
 use super::{ExecutionEnd, Patience, StopLevel, StopSwitch, is_done};
-
-/// At most this many lines are made durable at once.
-const BATCH_MAX_LINES: usize = 256;
 
 /// Why an agent could not be followed to its end. It may still run.
 #[derive(Debug, thiserror::Error)]
@@ -142,8 +140,9 @@ impl<'a> Output<'a> {
 
     /// Takes in what was read, together with what else is there already, and makes it durable.
     async fn take(&mut self, first: Followed) -> Result<(), LostSight> {
-        let mut batch = vec![first];
-        while batch.len() < BATCH_MAX_LINES {
+        let mut batch = Batch::default();
+        batch.push(first);
+        while !batch.is_full() {
             tokio::select! {
                 biased;
                 next = self.follower.next() => batch.push(next?),
@@ -155,13 +154,7 @@ impl<'a> Output<'a> {
 
     async fn drain(&mut self) -> Result<(), LostSight> {
         loop {
-            let mut batch = Vec::new();
-            while batch.len() < BATCH_MAX_LINES {
-                match self.follower.drain().await? {
-                    Some(followed) => batch.push(followed),
-                    None => break,
-                }
-            }
+            let batch = self.rest().await?;
             if batch.is_empty() {
                 return Ok(());
             }
@@ -169,11 +162,23 @@ impl<'a> Output<'a> {
         }
     }
 
+    /// Reads the next batch of what an agent has left that says nothing more; an empty one at the end.
+    async fn rest(&mut self) -> Result<Batch, LostSight> {
+        let mut batch = Batch::default();
+        while !batch.is_full() {
+            match self.follower.drain().await? {
+                Some(followed) => batch.push(followed),
+                None => break,
+            }
+        }
+        Ok(batch)
+    }
+
     /// Appends the events of a batch to the transcript, together with the offset that they reach; only then are they seen.
-    async fn keep(&mut self, batch: Vec<Followed>) -> Result<(), LostSight> {
+    async fn keep(&mut self, batch: Batch) -> Result<(), LostSight> {
         let mut events = Vec::new();
         let mut reached = None;
-        for followed in batch {
+        for followed in batch.into_parts() {
             match followed {
                 Followed::Truncated { offset } => {
                     let text = format!("[the agent cut its own output at byte {offset}; it is read again]\n");
@@ -253,4 +258,47 @@ fn with_its_end(record: cs_supervise::Record) -> Vec<u8> {
         bytes.push(b'\n');
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    use cs_harness::{AgentConfig, CommandMode, adapter};
+
+    use super::super::batch::BATCH_MAX_BYTES;
+    use super::*;
+
+    /// Nobody reads while no daemon runs: what the next one holds of it must not grow with it.
+    #[tokio::test]
+    async fn what_an_agent_left_is_read_in_batches_of_few_bytes_however_long_its_lines_are() {
+        const LINES: u64 = 300;
+        const LINE_BYTES: u64 = 4_000_000;
+        let scratch = tempfile::tempdir().expect("a directory");
+        let dir = ExecutionDir::create(scratch.path().join("execution")).expect("made");
+        // The lines are holes that end, so they take no disk.
+        let spool = File::create(dir.stdout_spool()).expect("made");
+        for line in 1..=LINES {
+            spool.write_all_at(b"\n", line * LINE_BYTES - 1).expect("written");
+        }
+        let agent = AgentConfig::new("talker", vec!["talker".to_owned()], CommandMode::Plain);
+        let agent = adapter(&agent.expect("an agent"));
+        let mut output = Output::open(&dir, agent.as_ref()).await.expect("opened");
+        let (mut lines, mut most) = (0, 0);
+        loop {
+            let batch = output.rest().await.expect("read");
+            if batch.is_empty() {
+                break;
+            }
+            most = most.max(batch.bytes());
+            lines += batch.into_parts().len();
+        }
+        assert_eq!(lines as u64, LINES);
+        // A line may have up to twice the room that it needs.
+        assert!(
+            most < BATCH_MAX_BYTES + 2 * LINE_MAX_BYTES,
+            "{most} bytes were held at once"
+        );
+    }
 }
