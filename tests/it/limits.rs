@@ -14,6 +14,19 @@ fn waiting(desk: &Desk, limits: &str) -> String {
     desk.send("Wait")
 }
 
+/// Configures the plain agent `plain`: a shell script whose answer is what it prints.
+fn plain(desk: &Desk, script: &str) {
+    desk.ok(&["agent", "add", "plain", "--", "sh", "-c", script]);
+}
+
+/// Says something else in the configuration.
+fn say_instead(desk: &Desk, before: &str, after: &str) {
+    let path = desk.path("home/.config/cs-panel/config.toml");
+    let text = std::fs::read_to_string(&path).expect("it is configured");
+    assert!(text.contains(before), "{text}");
+    std::fs::write(&path, text.replace(before, after)).expect("written");
+}
+
 fn the_run(desk: &Desk, card: &str) -> Value {
     desk.card(card)["runs"][0].clone()
 }
@@ -21,7 +34,7 @@ fn the_run(desk: &Desk, card: &str) -> Value {
 #[test]
 fn an_attempt_that_works_for_too_long_is_capped_and_a_person_decides() {
     let desk = Desk::new();
-    let card = waiting(&desk, "[limits]\nwall = \"1s\"\n");
+    let card = waiting(&desk, "[limits]\nwall = \"5s\"\n");
     let said = desk.run_once_saying();
     assert!(
         said.contains("`wall`") && said.contains("cs-panel retry"),
@@ -31,7 +44,7 @@ fn an_attempt_that_works_for_too_long_is_capped_and_a_person_decides() {
     assert_eq!(detail["runs"][0]["state"], "capped_wall", "{detail}");
     assert_eq!(detail["card"]["state"], "failed", "{detail}");
     let reason = detail["card"]["reason"].as_str().expect("a reason");
-    assert!(reason.contains("worked for 1 s"), "{reason}");
+    assert!(reason.contains("worked for 5 s"), "{reason}");
     assert_eq!(
         detail["turns"][0]["state"], "pending",
         "its turn is kept: {detail}"
@@ -41,6 +54,7 @@ fn an_attempt_that_works_for_too_long_is_capped_and_a_person_decides() {
     desk.run_once();
     assert_eq!(desk.lines("starts"), 1, "it does not go on by itself");
     assert!(desk.ok(&["cards"]).contains("failed"));
+    say_instead(&desk, "wall = \"5s\"", "wall = \"none\"");
     desk.ok(&["send", "--card", &card, "Go on"]);
     desk.run_once();
     assert_eq!(desk.said_by(&card, "agent"), ["Went on."]);
@@ -67,23 +81,100 @@ fn an_attempt_that_writes_too_much_is_capped_and_its_tree_is_kept() {
     desk.no_process_is_left();
 }
 
+/// No daemon is there to end it for having answered.
 #[test]
 fn what_an_agent_had_said_before_its_budget_was_used_up_counts() {
     let desk = Desk::new();
-    let [_, wait] = desk.gate("gate");
-    desk.script(&json!([{"when": "any", "steps": ["ignore_signals", {"wait": {"ms": 900}}, {"final": "Done."}, wait]}]));
-    desk.configure("[limits]\nwall = \"1s\"\n");
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "any", "steps": [{"final": "Done."}, here, wait]}]));
+    desk.configure("[limits]\nwall = \"10s\"\n");
     let card = desk.send("Answer and stay");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    desk.no_process_is_left();
     desk.run_once();
     assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
     assert_eq!(the_run(&desk, &card)["state"], "finished");
+}
+
+#[test]
+fn a_plain_agent_that_ends_in_order_when_its_budget_is_used_up_has_answered() {
+    let desk = Desk::new();
+    plain(
+        &desk,
+        "trap 'echo That is all.; exit 0' INT; while :; do sleep 0.05; done",
+    );
+    desk.configure("[limits]\nwall = \"5s\"\n");
+    let card = desk.send("Work");
+    let said = desk.run_once_saying();
+    assert!(
+        said.contains("`wall`") && said.contains("what it said is its answer"),
+        "{said}"
+    );
+    assert_eq!(desk.said_by(&card, "agent"), ["That is all."]);
+    assert_eq!(the_run(&desk, &card)["state"], "finished");
+}
+
+#[test]
+fn a_plain_agent_that_says_nothing_when_its_budget_is_used_up_was_cut_short() {
+    let desk = Desk::new();
+    plain(&desk, "trap 'exit 0' INT; while :; do sleep 0.05; done");
+    desk.configure("[limits]\nwall = \"5s\"\n");
+    let card = desk.send("Work");
+    desk.run_once();
+    assert_eq!(the_run(&desk, &card)["state"], "capped_wall");
+    assert_eq!(desk.card(&card)["card"]["state"], "failed");
+}
+
+/// It says 160 MiB, and each time goes on only when it takes less than 80 MiB of disk.
+#[test]
+fn the_middle_of_standard_error_takes_no_disk() {
+    let desk = Desk::new();
+    plain(
+        &desk,
+        "for part in 1 2 3 4 5 6 7 8; do
+             head -c 20971520 /dev/zero >&2
+             looks=0
+             until test \"$(stat -L -c %b /proc/self/fd/2)\" -lt 163840; do
+                 looks=$((looks + 1)); test $looks -lt 1000 || exit 1
+                 sleep 0.05
+             done
+         done
+         echo Done.",
+    );
+    desk.configure("[limits]\noutput = \"140MiB\"\n");
+    let card = desk.send("Complain");
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+}
+
+#[test]
+fn a_person_is_told_when_the_output_of_an_agent_takes_four_fifths_of_its_disk() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "any", "steps": [
+        {"run": ["sh", "-c", "head -c 9437184 /dev/zero >&2"]}, here, wait, {"final": "Done."}]}]));
+    desk.configure("[limits]\noutput = \"10MiB\"\n");
+    let card = desk.send("Write");
+    let daemon = desk.daemon();
+    desk.until("it is said", || {
+        let said = std::fs::read_to_string(desk.path("daemon.log")).unwrap_or_default();
+        said.contains("takes 9 MiB of disk; at 10 MiB it is ended")
+            .then_some(())
+    });
+    desk.open_gate("gate");
+    desk.until("it has answered", || {
+        (desk.said_by(&card, "agent") == ["Done."]).then_some(())
+    });
+    daemon.kill();
 }
 
 /// The lease of a live daemon is renewed, that of a dead one ends.
 #[test]
 fn an_agent_that_no_daemon_follows_is_paused_at_the_end_of_its_lease_and_goes_on_with_the_next_one() {
     let desk = Desk::new();
-    let card = waiting(&desk, "[limits]\nlease = \"2s\"\nat_lease_end = \"pause\"\n");
+    let card = waiting(&desk, "[limits]\nlease = \"5s\"\nat_lease_end = \"pause\"\n");
     let daemon = desk.daemon();
     desk.until_there(&desk.path("outside/gate"));
     daemon.kill();
@@ -105,7 +196,7 @@ fn an_agent_that_no_daemon_follows_is_paused_at_the_end_of_its_lease_and_goes_on
 #[test]
 fn an_agent_that_is_stopped_at_the_end_of_its_lease_was_cut_short_and_goes_on() {
     let desk = Desk::new();
-    let card = waiting(&desk, "[limits]\nlease = \"1s\"\nat_lease_end = \"stop\"\n");
+    let card = waiting(&desk, "[limits]\nlease = \"8s\"\nat_lease_end = \"stop\"\n");
     let daemon = desk.daemon();
     desk.until_there(&desk.path("outside/gate"));
     daemon.kill();

@@ -1,6 +1,7 @@
 //! One attempt of a run, from the stage in which it is found to the acknowledgement of its outcome.
 
 mod adopt;
+mod nearly;
 mod ready;
 mod settle;
 mod setup;

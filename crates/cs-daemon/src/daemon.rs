@@ -277,6 +277,7 @@ impl Daemon {
                     // What was due then is not known to be due now: the next look comes after the fallback interval.
                     self.next_due = None;
                     self.cx.said(&format!("poll_failed: {}", chain(&error)));
+                    self.take_in_hand().await;
                 }
             }
             if mode == Mode::Once

@@ -5,7 +5,9 @@
 mod allowance;
 mod attempt_file;
 mod batch;
+mod errors;
 mod follow;
+mod keepers;
 mod shims;
 mod stop;
 
@@ -54,7 +56,8 @@ pub trait Executions: fmt::Debug + Send + Sync {
     /// [`HoldTrouble`]; nothing runs.
     async fn hold(&self, name: &str, launch: &Launch<'_>) -> Result<Box<dyn HeldExecution>, HoldTrouble>;
 
-    /// Finds what is left of an execution. What only waits for an agent to start, or hangs, is ended first.
+    /// Finds what is left of an execution. What only waits for an agent to start, or hangs, is ended first. What runs is in our hands
+    /// from here on, as what was [started](HeldExecution::go) is: its lease is renewed for as long as this value lives.
     ///
     /// # Errors
     /// It could not be established; something of it may run.
@@ -63,6 +66,9 @@ pub trait Executions: fmt::Debug + Send + Sync {
     /// Says whether an execution is over by what is written of it: its end is proven, or a person has dismissed what is left. It asks
     /// nobody, and ends nothing; false where that cannot be read.
     async fn is_over(&self, name: &str) -> bool;
+
+    /// Says how much disk the raw output of an agent occupies; what cannot be seen counts as nothing.
+    async fn output_bytes(&self, name: &str) -> u64;
 
     /// Reads all that the agent of a closed execution has said. Nothing, when it never ran.
     ///

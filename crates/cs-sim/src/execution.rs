@@ -89,6 +89,10 @@ impl Executions for FakeExecutions {
         Ok(Box::new(held))
     }
 
+    async fn output_bytes(&self, _: &str) -> u64 {
+        0
+    }
+
     async fn survey(&self, name: &str) -> Result<Found, StopError> {
         self.0.come_to("survey").await;
         self.0.world.delay().await;

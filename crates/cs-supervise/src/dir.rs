@@ -125,8 +125,10 @@ impl ExecutionDir {
         fs::rename(aside.path, self.file(name))
     }
 
-    /// How much disk the two spools occupy. What cannot be seen counts as nothing: it has no limit to reach.
-    pub(crate) fn spool_blocks_bytes(&self) -> u64 {
+    /// How much disk the two spools occupy, which is what [`Limits::spool_bytes`](crate::Limits::spool_bytes) is about. What cannot be
+    /// seen counts as nothing: it has no limit to reach.
+    #[must_use]
+    pub fn spool_blocks_bytes(&self) -> u64 {
         [self.stdout_spool(), self.stderr_spool()]
             .iter()
             .filter_map(|spool| fs::metadata(spool).ok())

@@ -6,14 +6,15 @@
 use std::sync::Arc;
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
-use cs_harness::Harness;
+use cs_harness::{Harness, Outcome, ProcessEnd, TaskEnd};
 use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, InterruptReceipt, Settling, Started};
 use cs_model::{Cap, RunState};
 use cs_record::Card;
 use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
-use cs_supervise::{Closed, Limit, NamedProcess};
+use cs_supervise::{AgentExit, Closed, Limit, NamedProcess};
 use tokio::time::Instant;
 
+use super::nearly::say_when_nearly_used_up;
 use super::setup::{setup_failed, setup_status};
 use super::start::FailureNote;
 use super::{Carried, Incomplete, Trouble, Work, still_there};
@@ -59,7 +60,11 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
                 when_done: settings.grace_when_done,
                 stop_step: settings.stop_grace,
             };
-            running.follow(harness.as_ref(), patience, stop).await?
+            tokio::select! {
+                biased;
+                ended = running.follow(harness.as_ref(), patience, stop) => ended?,
+                never = say_when_nearly_used_up(cx, &name, started.row()) => match never {},
+            }
         }
         LiveState::Closed(closed) => ExecutionEnd {
             seen: cx.deps.executions.heard(&name, harness.as_ref()).await?,
@@ -82,12 +87,15 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
         return Ok(Carried::Over);
     }
     let settling = match ended.limit() {
-        Some(limit) => keep_capped(cx, started, (&name, limit), &ended).await?,
+        Some(limit) => keep_limited(cx, started, (&name, limit), harness.as_ref(), &ended).await?,
         None if ended.was_stopped() => {
             let outcome = AttemptOutcome::stopped(&ended.seen, process_of(&started));
             keep(started, &outcome, &ended)?
         }
-        None => keep_outcome(cx, started, &name, harness.as_ref(), &ended)?,
+        None => {
+            let outcome = harness.outcome(&process_end(&ended.closed), &ended.seen);
+            keep_outcome(cx, started, (&name, outcome), &ended)?
+        }
     };
     cx.deps.borders.reach(Border::P12);
     settle(cx, settling).await?;
@@ -98,11 +106,9 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
 fn keep_outcome(
     cx: &Context,
     started: Started,
-    name: &str,
-    harness: &dyn Harness,
+    (name, outcome): (&str, Outcome),
     ended: &ExecutionEnd,
 ) -> Result<Settling, Trouble> {
-    let outcome = harness.outcome(&process_end(&ended.closed), &ended.seen);
     let mut outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));
     if let Some(failed) = setup_failed(setup_status(&cx.state.execution(name))) {
         outcome.task = failed;
@@ -110,18 +116,40 @@ fn keep_outcome(
     keep(started, &outcome, ended)
 }
 
-/// Makes the end of a budget durable.
-async fn keep_capped(
+/// Makes the outcome durable of an attempt that has used up a budget: that, or the answer with which its agent ended in order.
+async fn keep_limited(
     cx: &Context,
     started: Started,
     (name, limit): (&str, Limit),
+    harness: &dyn Harness,
     ended: &ExecutionEnd,
 ) -> Result<Settling, Trouble> {
     let noted = cx.deps.executions.attempt(name).await;
     let allowance = noted.map(|file| file.allowance).unwrap_or_default();
     let (cap, reason) = allowance.used_up(limit).unwrap_or((Cap::Wall, limit.to_string()));
+    if let Some(outcome) = answer_in_order(harness, ended) {
+        let row = started.row();
+        cx.said(&format!(
+            "run {} attempt {} of card {} was interrupted: {reason}; it ended in order, so what it said is its answer",
+            row.run.short(),
+            row.epoch,
+            row.card.short(),
+        ));
+        return keep_outcome(cx, started, (name, outcome), ended);
+    }
     let outcome = AttemptOutcome::capped(cap, reason, &ended.seen, process_of(&started));
     keep(started, &outcome, ended)
+}
+
+/// The answer of an agent that was interrupted and ended in order all the same. An agent whose answer is all that it prints has no
+/// other way to say that it is done; one that prints nothing was only cut short.
+fn answer_in_order(harness: &dyn Harness, ended: &ExecutionEnd) -> Option<Outcome> {
+    let AgentExit::Exited(0) = ended.closed.exit else {
+        return None;
+    };
+    let outcome = harness.outcome(&ProcessEnd::Exited(0), &ended.seen);
+    let has_words = matches!(&outcome.task, TaskEnd::Answered { text } if !text.trim().is_empty());
+    has_words.then_some(outcome)
 }
 
 fn keep(started: Started, outcome: &AttemptOutcome, ended: &ExecutionEnd) -> Result<Settling, Trouble> {

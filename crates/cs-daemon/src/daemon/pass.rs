@@ -5,9 +5,12 @@
 //!
 //! A pass never waits for a start: it puts the attempt in flight and goes on.
 
+use std::sync::Arc;
+
 use cs_journal::Recovered;
 use cs_model::CardId;
 use cs_record::{Peeked, RecordError};
+use tokio::task::JoinSet;
 
 use super::{Daemon, DaemonError};
 use crate::admission::{Admission, ClosedBecause};
@@ -38,6 +41,28 @@ impl Daemon {
         self.steps()
             .await
             .map_err(|error| DaemonError::Pass(Box::new(error)))
+    }
+
+    /// Takes in hand what runs and could not be taken up: no lease ends because the record is away.
+    pub(super) async fn take_in_hand(&self) {
+        let found = self.cx.journal.recover();
+        let started = found.started.iter().map(|one| one.dir());
+        let registered = found.registered.iter().map(|one| one.dir());
+        let mut surveys = JoinSet::new();
+        for name in started.chain(registered) {
+            let (executions, name) = (Arc::clone(&self.cx.deps.executions), name.to_owned());
+            surveys.spawn(async move {
+                // It is looked at again when it is carried on.
+                if let Err(error) = executions.survey(&name).await {
+                    tracing::debug!(
+                        name,
+                        error = &error as &dyn std::error::Error,
+                        "not taken in hand"
+                    );
+                }
+            });
+        }
+        while surveys.join_next().await.is_some() {}
     }
 
     async fn steps(&mut self) -> Result<(), PassTrouble> {

@@ -55,6 +55,23 @@ impl Allowance {
         }
     }
 
+    /// Whether the disk of its output is limited.
+    pub(crate) const fn limits_output(&self) -> bool {
+        self.output_bytes.is_some()
+    }
+
+    /// Says, for people, that so much disk is nearly all that its output may take; nothing while it is less than four fifths.
+    pub(crate) fn nearly_used_up(&self, used_bytes: u64) -> Option<String> {
+        let most = self.output_bytes?;
+        (used_bytes >= most / 5 * 4).then(|| {
+            format!(
+                "the output of its agent takes {} MiB of disk; at {} MiB it is ended (`output` in the configuration)",
+                used_bytes >> 20,
+                most >> 20
+            )
+        })
+    }
+
     /// Says which budget a limit of its execution is, and why it ended the attempt, for people. The end of a lease is no budget.
     pub(crate) fn used_up(&self, limit: Limit) -> Option<(Cap, String)> {
         match limit {
@@ -127,6 +144,12 @@ mod tests {
             "{reason}"
         );
         assert_eq!(allowance.used_up(Limit::Lease), None);
+        assert_eq!(allowance.nearly_used_up(2 << 20), None);
+        let nearly = allowance.nearly_used_up(5 << 19).expect("more than four fifths");
+        assert!(
+            nearly.contains("takes 2 MiB") && nearly.contains("at 3 MiB"),
+            "{nearly}"
+        );
         assert_eq!(allowance.alone(), Alone::GoesOn);
     }
 
@@ -134,5 +157,6 @@ mod tests {
     fn what_was_noted_before_there_were_limits_has_none() {
         let noted: Allowance = serde_json::from_str("{}").expect("every field may be missing");
         assert_eq!((noted, noted.alone()), (Allowance::default(), Alone::GoesOn));
+        assert_eq!(noted.nearly_used_up(u64::MAX), None);
     }
 }

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use cs_harness::{Event, Harness, LINE_MAX_BYTES, Line, Seen};
 use cs_supervise::{
-    Closed, ExecutionDir, FollowError, Followed, Follower, Puncher, Running, SpoolOffsets, SpoolWindow,
-    StopError, StopRequest, Stopper, SurveyError, Transcript, TranscriptError, TranscriptReader,
+    Closed, ExecutionDir, FollowError, Followed, Follower, Puncher, SpoolOffsets, SpoolWindow, StopError,
+    StopRequest, Stopper, SurveyError, Transcript, TranscriptError, TranscriptReader,
 };
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use super::batch::Batch;
+use super::errors::{ERRORS_EVERY, Errors};
+use super::keepers::Kept;
 use super::{ExecutionEnd, Patience, StopLevel, StopSwitch, is_done};
 
 /// Why an agent could not be followed to its end. It may still run.
@@ -30,6 +32,9 @@ pub enum LostSight {
     /// It was to be ended and was not.
     #[error("the agent cannot be stopped")]
     Stop(#[from] StopError),
+    /// Somebody else in this process follows it now.
+    #[error("somebody else follows the agent now")]
+    Replaced,
     /// What keeps its output ended.
     #[error("the transcript's thread ended")]
     Thread(#[source] io::Error),
@@ -43,6 +48,7 @@ struct Output<'a> {
     transcript: Option<Transcript>,
     /// Gives back the disk of what the transcript holds; nothing where that cannot be done.
     puncher: Option<Puncher>,
+    errors: Errors,
     seen: Seen,
 }
 
@@ -50,13 +56,14 @@ struct Output<'a> {
 /// what it wanted it gets a grace first.
 pub(super) async fn follow(
     dir: &ExecutionDir,
-    running: &mut Running,
+    running: &mut Kept,
     harness: &dyn Harness,
     patience: Patience,
     stop: &StopSwitch,
 ) -> Result<ExecutionEnd, LostSight> {
     let stopper = running.stopper();
     let mut output = Output::open(dir, harness).await?;
+    let mut looks = looks();
     let mut give_up_at = None;
     let closed = loop {
         if is_done(&output.seen) && give_up_at.is_none() {
@@ -67,6 +74,7 @@ pub(super) async fn follow(
             closed = running.closed() => break closed?,
             () = stop.asked(StopLevel::Ladder) => break close(&stopper, running, &mut output, patience, stop).await?,
             () = at(give_up_at) => break close(&stopper, running, &mut output, patience, stop).await?,
+            _ = looks.tick() => output.errors.give_back().await,
             followed = output.follower.next() => output.take(followed?).await?,
         }
     };
@@ -90,7 +98,7 @@ pub(super) async fn read_to_end(dir: &ExecutionDir, harness: &dyn Harness) -> Re
 /// Stops an agent and goes on reading while it ends. When `stop` says so it is ended at once.
 async fn close(
     stopper: &Stopper,
-    running: &mut Running,
+    running: &mut Kept,
     output: &mut Output<'_>,
     patience: Patience,
     stop: &StopSwitch,
@@ -102,15 +110,24 @@ async fn close(
         stopper.stop(StopRequest::FORCE).await
     };
     tokio::pin!(forcing);
+    let mut looks = looks();
     loop {
         tokio::select! {
             biased;
-            closed = running.closed() => return Ok(closed?),
+            closed = running.closed() => return closed,
             stopped = &mut stopping => return Ok(stopped?),
             stopped = &mut forcing => return Ok(stopped?),
+            _ = looks.tick() => output.errors.give_back().await,
             followed = output.follower.next() => output.take(followed?).await?,
         }
     }
+}
+
+/// When to look at what nobody reads.
+fn looks() -> Interval {
+    let mut looks = interval(ERRORS_EVERY);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    looks
 }
 
 async fn at(moment: Option<Instant>) {
@@ -133,7 +150,8 @@ impl<'a> Output<'a> {
             harness,
             follower,
             transcript: Some(transcript),
-            puncher: open_puncher(dir),
+            puncher: open_puncher(&dir.stdout_spool()),
+            errors: Errors::of(dir),
             seen,
         })
     }
@@ -222,14 +240,14 @@ impl<'a> Output<'a> {
     }
 }
 
-fn open_puncher(dir: &ExecutionDir) -> Option<Puncher> {
-    Puncher::open(&dir.stdout_spool(), SpoolWindow::default())
+pub(super) fn open_puncher(spool: &Path) -> Option<Puncher> {
+    Puncher::open(spool, SpoolWindow::default())
         .inspect_err(|error| tracing::debug!(%error, "the disk of the output is not given back"))
         .ok()
 }
 
 /// Punches out what was kept. One that cannot is not tried again.
-fn punch(mut puncher: Puncher, kept: u64) -> Option<Puncher> {
+pub(super) fn punch(mut puncher: Puncher, kept: u64) -> Option<Puncher> {
     puncher
         .kept(kept)
         .inspect_err(|error| tracing::debug!(%error, "the disk of the output is not given back"))

@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,11 +11,12 @@ use cs_fence::ProcessFact;
 use cs_harness::{Harness, PrivateFile, Seen};
 use cs_model::{Epoch, RunId};
 use cs_supervise::{
-    AgentExit, Closed, ExecutionDir, GoError, Held, Life, PauseError, ProcessIdentity, Running, ShimProgram,
+    AgentExit, Closed, ExecutionDir, GoError, Held, Life, PauseError, ProcessIdentity, ShimProgram,
     StopError, StopRequest, Transcript, Verdict, glance, hold, survey,
 };
 
 use super::follow::{follow, read_to_end};
+use super::keepers::{Keepers, Kept};
 use super::{
     AttemptFile, ExecutionEnd, Executions, Found, HeldExecution, HoldTrouble, Launch, LostSight, Patience,
     RunningExecution, StopSwitch,
@@ -29,13 +31,18 @@ const SURVEY_BUDGET: Duration = Duration::from_secs(5);
 pub struct ShimExecutions {
     state: StateDir,
     shim: ShimProgram,
+    keepers: Arc<Keepers>,
 }
 
 impl ShimExecutions {
     /// Holds executions of this state directory with this program.
     #[must_use]
-    pub const fn new(state: StateDir, shim: ShimProgram) -> Self {
-        Self { state, shim }
+    pub fn new(state: StateDir, shim: ShimProgram) -> Self {
+        Self {
+            state,
+            shim,
+            keepers: Arc::default(),
+        }
     }
 
     fn dir(&self, name: &str) -> ExecutionDir {
@@ -67,14 +74,23 @@ impl Executions for ShimExecutions {
         let held = hold(&self.shim, &dir, launch.spec).await?;
         let shim =
             serde_json::to_string(held.identity()).map_err(|error| HoldTrouble::Files(error.into()))?;
-        Ok(Box::new(HeldByShim { dir, held, shim }))
+        Ok(Box::new(HeldByShim {
+            name: name.to_owned(),
+            dir,
+            held,
+            shim,
+            keepers: Arc::clone(&self.keepers),
+        }))
     }
 
     async fn survey(&self, name: &str) -> Result<Found, StopError> {
         let dir = self.dir(name);
         let closed = match survey(&dir, SURVEY_BUDGET).await? {
             Verdict::NeverStarted(_) => return Ok(Found::NeverStarted),
-            Verdict::Adopted(running) => return Ok(Found::Running(Box::new(UnderShim::new(dir, running)))),
+            Verdict::Adopted(running) => {
+                let kept = self.keepers.keep(name, running);
+                return Ok(Found::Running(Box::new(UnderShim::new(dir, kept))));
+            }
             // A daemon holds nothing without a shim: whoever does is not one.
             Verdict::ForeignShim | Verdict::InProcess(_) => return Ok(Found::Foreign),
             Verdict::Waiting(waiting) => waiting.stopper().stop(StopRequest::FORCE).await?,
@@ -102,6 +118,10 @@ impl Executions for ShimExecutions {
         matches!(looked, Ok(Ok(seen)) if matches!(seen.life, Life::Over(_)))
     }
 
+    async fn output_bytes(&self, name: &str) -> u64 {
+        self.dir(name).spool_blocks_bytes()
+    }
+
     async fn heard(&self, name: &str, harness: &dyn Harness) -> Result<Seen, LostSight> {
         read_to_end(&self.dir(name), harness).await
     }
@@ -110,9 +130,11 @@ impl Executions for ShimExecutions {
 /// A shim that waits.
 #[derive(Debug)]
 struct HeldByShim {
+    name: String,
     dir: ExecutionDir,
     held: Held,
     shim: String,
+    keepers: Arc<Keepers>,
 }
 
 #[async_trait]
@@ -122,8 +144,9 @@ impl HeldExecution for HeldByShim {
     }
 
     async fn go(self: Box<Self>, prompt: &[u8]) -> Result<Box<dyn RunningExecution>, GoError> {
-        let Self { dir, held, .. } = *self;
-        Ok(Box::new(UnderShim::new(dir, held.go(prompt).await?)))
+        let running = self.held.go(prompt).await?;
+        let kept = self.keepers.keep(&self.name, running);
+        Ok(Box::new(UnderShim::new(self.dir, kept)))
     }
 
     async fn pause(&self) -> Result<(), PauseError> {
@@ -140,14 +163,14 @@ impl HeldExecution for HeldByShim {
 #[derive(Debug)]
 struct UnderShim {
     dir: ExecutionDir,
-    running: Running,
+    kept: Kept,
     agent: ProcessFact,
 }
 
 impl UnderShim {
-    fn new(dir: ExecutionDir, running: Running) -> Self {
-        let agent = fact(running.agent());
-        Self { dir, running, agent }
+    fn new(dir: ExecutionDir, kept: Kept) -> Self {
+        let agent = fact(kept.agent());
+        Self { dir, kept, agent }
     }
 }
 
@@ -163,11 +186,11 @@ impl RunningExecution for UnderShim {
         patience: Patience,
         stop: &StopSwitch,
     ) -> Result<ExecutionEnd, LostSight> {
-        follow(&self.dir, &mut self.running, harness, patience, stop).await
+        follow(&self.dir, &mut self.kept, harness, patience, stop).await
     }
 
     async fn stop(&self, request: StopRequest) -> Result<Closed, StopError> {
-        self.running.stop(request).await
+        self.kept.stopper().stop(request).await
     }
 }
 

@@ -1,8 +1,11 @@
 //! What goes wrong and is mended.
 
+use std::time::Duration;
+
 use cs_daemon::Ended;
 use cs_journal::{Task, Want};
 use cs_model::{CardState, RunState};
+use cs_supervise::{Lease, LeaseEnd, Limits};
 use libtest_mimic::Trial;
 
 use crate::record::{Call, Instead};
@@ -33,6 +36,14 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial(
             "a run that cannot be carried on now keeps its slot",
             keeps_its_slot,
+        ),
+        trial(
+            "an agent keeps its lease while the record does not answer its new daemon at all",
+            |world| keeps_its_lease(world, Call::Present, "poll_failed"),
+        ),
+        trial(
+            "an agent keeps its lease while its new daemon cannot carry it on",
+            |world| keeps_its_lease(world, Call::RunBrief, "could not be carried on"),
         ),
         trial(
             "a daemon that has left has nobody at its ledger any more",
@@ -189,6 +200,30 @@ async fn keeps_its_slot(world: World) {
     world.run_once(&agents).await.unwrap();
     assert_eq!(world.answers(one).await, ["Done."]);
     assert_eq!(world.answers(two).await, ["Done."]);
+}
+
+/// A daemon is there, so nobody is alone: it comes back to the attempt after 2, 4 and 6 s, or after 1, 3 and 7 s.
+async fn keeps_its_lease(world: World, away: Call, trouble: &str) {
+    let lease = Lease {
+        length: Duration::from_secs(3),
+        at_end: LeaseEnd::Stop,
+    };
+    let world = world.with_limits(Limits {
+        lease,
+        ..Limits::default()
+    });
+    let agent = world.gated("agent");
+    let card = world.send("agent").await;
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_runs("agent").await;
+    daemon.leave().await;
+    world.record.plan(away, [Instead::Away; 4]);
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_said_times(trouble, 4).await;
+    world.open_gate("agent");
+    world.until_said("answered").await;
+    daemon.leave().await;
+    assert_eq!((world.starts("agent"), world.answers(card).await.len()), (1, 1));
 }
 
 async fn leaves_nobody(world: World) {

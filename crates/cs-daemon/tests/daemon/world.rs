@@ -16,7 +16,7 @@ use cs_harness::{AgentConfig, CommandMode};
 use cs_journal::Journal;
 use cs_model::{Author, CardId, Clock, CodebaseId, IdSource, MachineId, TurnId, TurnSeq};
 use cs_record::{CardDetail, CardReads, PeopleActs, Record, Send, SendTo};
-use cs_supervise::ShimProgram;
+use cs_supervise::{Limits, ShimProgram};
 use cs_testkit::{MemoryStore, SeededIds, SetClock};
 use cs_worktree::{Git, GitSetup, Identity, Worktrees};
 use libtest_mimic::{Failed, Trial};
@@ -67,6 +67,7 @@ pub(crate) struct World {
     machine: MachineId,
     slots: u32,
     min_free_bytes: u64,
+    limits: Limits,
     said: Arc<Said>,
 }
 
@@ -135,6 +136,7 @@ impl World {
             ids,
             slots: 1,
             min_free_bytes: Settings::default().min_free_bytes,
+            limits: Limits::default(),
             said: Arc::default(),
         }
     }
@@ -148,6 +150,12 @@ impl World {
     /// The same machine, which starts nothing below so many free bytes.
     pub(crate) fn with_room_for(mut self, min_free_bytes: u64) -> Self {
         self.min_free_bytes = min_free_bytes;
+        self
+    }
+
+    /// The same machine with these limits for each of its agents.
+    pub(crate) fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -331,6 +339,10 @@ impl World {
                 slots: self.slots,
                 min_free_bytes: self.min_free_bytes,
                 stop_grace: Duration::from_millis(200),
+                limits: agents
+                    .iter()
+                    .map(|(name, _)| ((*name).to_owned(), self.limits))
+                    .collect(),
                 ..Settings::default()
             },
             borders: Borders::none(),

@@ -5,10 +5,8 @@ use std::time::Duration;
 use cs_supervise::{Lease, LeaseEnd, Limits};
 use serde::Deserialize;
 
-/// Nobody waits for an agent for longer than a day, and what hangs gives its slot back.
-const WALL: Duration = Duration::from_secs(24 * 60 * 60);
-/// Far more than what a followed agent keeps on disk, and little enough for any disk.
-const OUTPUT_BYTES: u64 = 1 << 30;
+/// A followed agent takes far less, however much it says. It is meant for one that nobody follows and that will not stop.
+const OUTPUT_BYTES: u64 = 8 << 30;
 
 /// The keys of a table `limits`; what is not said is the machine's, then ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -31,13 +29,11 @@ impl Budgets {
         }
     }
 
-    /// Fills the rest with what holds where nobody says anything.
+    /// Fills the rest with what holds where nobody says anything. How long an agent may work nobody but its person knows.
     pub(super) fn limits(self) -> Limits {
         let lease = Lease::default();
         Limits {
-            awake: self
-                .wall
-                .map_or(Some(WALL), |Most(wall)| wall.map(|Span(span)| span)),
+            awake: self.wall.and_then(|Most(wall)| wall.map(|Span(span)| span)),
             spool_bytes: self
                 .output
                 .map_or(Some(OUTPUT_BYTES), |Most(output)| output.map(|Size(bytes)| bytes)),
@@ -64,7 +60,8 @@ impl<T: Copy + TryFrom<String, Error = String>> TryFrom<String> for Most<T> {
     }
 }
 
-/// A time of at least a second.
+/// A time of at least a second. So short a lease is for tests: what a busy machine needs to renew it comes near to it. Whoever sets one
+/// is told so by `docs/cli.md`, not refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 struct Span(Duration);
@@ -128,10 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_says_has_good_bounds_and_a_lease_that_stops_nothing() {
+    fn what_nobody_says_ends_no_agent_that_works() {
         let limits = Budgets::default().limits();
-        assert_eq!(limits.awake, Some(WALL));
-        assert_eq!(limits.spool_bytes, Some(1 << 30));
+        assert_eq!(limits.awake, None);
+        assert_eq!(limits.spool_bytes, Some(8 << 30));
         assert_eq!(limits.lease.length, Duration::from_secs(600));
         assert_eq!(limits.lease.at_end, LeaseEnd::Continue);
     }
