@@ -143,21 +143,7 @@ impl Repository {
     /// # Errors
     /// Git failed.
     pub async fn upstream(&self, git: &Git, branch: &BranchName) -> Result<Option<Upstream>, WorktreeError> {
-        let Some(local) = self.branch_tip(git, branch).await? else {
-            return Ok(None);
-        };
-        let configured = format!("{branch}@{{upstream}}");
-        let ask = self
-            .call("rev-parse")
-            .args(["rev-parse", "--symbolic-full-name", "--verify", "--quiet"]);
-        let named = git.run(ask.arg(&configured)).await?;
-        let named = named.stdout.trim_ascii().to_str_lossy().into_owned();
-        let full = if named.starts_with("refs/remotes/") {
-            named
-        } else {
-            format!("refs/remotes/origin/{branch}")
-        };
-        let Some(tip) = self.commit_of(git, &full).await? else {
+        let Some((local, tip, full)) = self.both_sides(git, branch).await? else {
             return Ok(None);
         };
         let count = self
@@ -182,6 +168,37 @@ impl Repository {
             ahead,
             behind,
         }))
+    }
+
+    /// The commits of a local branch and of the remote's, and the full name of that.
+    async fn both_sides(
+        &self,
+        git: &Git,
+        branch: &BranchName,
+    ) -> Result<Option<(Oid, Oid, String)>, WorktreeError> {
+        let (own, of_origin) = (branch.full_ref(), format!("refs/remotes/origin/{branch}"));
+        let format = "--format=%(objectname) %(refname) %(upstream)";
+        let list = self.call("for-each-ref").args(["for-each-ref", format]);
+        let out = git.ok(list.args([&own, &of_origin])).await?;
+        let (mut local, mut tip, mut full) = (None, None, of_origin.clone());
+        for line in out.lines() {
+            let words: Vec<&str> = line.to_str().unwrap_or_default().split(' ').collect();
+            let [oid, name, upstream] = words[..] else {
+                continue;
+            };
+            if name == own {
+                local = Oid::new(oid).ok();
+                if upstream.starts_with("refs/remotes/") {
+                    upstream.clone_into(&mut full);
+                }
+            } else if name == of_origin {
+                tip = Oid::new(oid).ok();
+            }
+        }
+        if full != of_origin {
+            tip = self.commit_of(git, &full).await?;
+        }
+        Ok(local.zip(tip).map(|(local, tip)| (local, tip, full)))
     }
 
     /// Asks a remote for its default branch, for at most `limit`. Nobody is asked for a password.

@@ -1,5 +1,6 @@
 //! Parsers of what git prints, one per command. All of them read `-z` output and keep paths as bytes.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -178,6 +179,15 @@ pub(crate) fn merge_tree(bytes: &[u8]) -> Result<MergeTree, GitError> {
         conflicted,
         messages,
     })
+}
+
+/// `for-each-ref --format=%(objectname) %(refname)`; a name that is not UTF-8 is left out.
+pub(crate) fn refs(bytes: &[u8]) -> BTreeMap<String, Oid> {
+    let line = |line: &[u8]| {
+        let (oid, name) = line.to_str().ok()?.split_once(' ')?;
+        Some((name.to_owned(), Oid::new(oid).ok()?))
+    };
+    bytes.lines().filter_map(line).collect()
 }
 
 /// Cuts one answer of `cat-file --batch` off; `None` when there is none, or the object is missing.

@@ -242,15 +242,9 @@ pub(crate) async fn refs_below(store: &Store, prefix: &str) -> Result<Vec<(Strin
     if !store.dir.exists() {
         return Ok(Vec::new());
     }
-    let list = store
-        .call("for-each-ref")
-        .args(["for-each-ref", "--format=%(objectname) %(refname)"]);
+    let list = store.call("for-each-ref").args(["for-each-ref", store::FORMAT]);
     let out = store.git.ok(list.arg(prefix.trim_end_matches('/'))).await?;
-    let line = |line: &[u8]| {
-        let (oid, name) = line.to_str().ok()?.split_once(' ')?;
-        Some((name.to_owned(), Oid::new(oid).ok()?))
-    };
-    Ok(out.lines().filter_map(line).collect())
+    Ok(parse::refs(&out).into_iter().collect())
 }
 
 /// Reads the snapshots' own words.

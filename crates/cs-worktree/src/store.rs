@@ -5,6 +5,7 @@
 //! (where a card stands and where it began), `refs/cs-panel/run/<run>/...` (everything an attempt left, kept) and
 //! `refs/cs-panel/land/<landing>` (merge commits on their way). Every ref moves with its old value or is made once.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,9 @@ use crate::runner::{COPY_LIMIT, Call, Git, World};
 /// Settings of the store: no collection of garbage, and a refusal of any command that would drop objects.
 const SETTINGS: &str =
     "[gc]\n\tauto = 0\n[extensions]\n\tpreciousObjects = true\n[core]\n\tlogAllRefUpdates = always\n";
+
+/// What [`parse::refs`] reads.
+pub(crate) const FORMAT: &str = "--format=%(objectname) %(refname)";
 
 /// The store of one codebase.
 #[derive(Debug, Clone)]
@@ -163,6 +167,16 @@ impl Store {
             return Ok(None);
         }
         repository::commit_of(&self.git, self.call("rev-parse"), rev).await
+    }
+
+    /// The commits of several refs of ours, in one call; those that do not exist are not in the answer.
+    pub(crate) async fn commits_of(&self, names: &[String]) -> Result<BTreeMap<String, Oid>, WorktreeError> {
+        let list = self.call("for-each-ref").args(["for-each-ref", FORMAT]);
+        let out = self.git.ok(list.args(names)).await?;
+        // A pattern stands for what is below it too.
+        let mut found = parse::refs(&out);
+        found.retain(|name, _| names.contains(name));
+        Ok(found)
     }
 
     /// Where the card stands.

@@ -85,9 +85,13 @@ impl Worktrees {
         let settings = self.clone_settings(repository).await?;
         self.run_clone(store, &work, &settings).await?;
         let git_dir = work.join(".git");
-        let fetch = on_clone("fetch", &git_dir).work_tree(&work);
-        let fetch = fetch.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin"]);
-        self.git().ok(fetch.arg(store::head_ref(&new.spec.card))).await?;
+        // A clone on the same machine has every object of the store, but for one of a shallow store.
+        let look = on_clone("cat-file", &git_dir).args(["cat-file", "-e", new.head.as_str()]);
+        if self.git().run(look).await?.code != 0 {
+            let fetch = on_clone("fetch", &git_dir).work_tree(&work);
+            let fetch = fetch.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin"]);
+            self.git().ok(fetch.arg(store::head_ref(&new.spec.card))).await?;
+        }
         Ok(half)
     }
 

@@ -50,16 +50,27 @@ pub(super) async fn position(
     spec: &TreeSpec,
     remote: Option<&Oid>,
 ) -> Result<Position, WorktreeError> {
-    let tip = store.commit(&store::base_ref(&spec.branch)).await?;
-    let known = store.commit(&store::head_ref(&spec.card)).await?;
-    let (head, is_new) = match known {
-        Some(head) => (head, false),
-        None => (begin(store, spec, tip.as_ref(), remote).await?, true),
+    let names = Names::of(spec);
+    let refs = store.commits_of(&names.all()).await?;
+    let tip = refs.get(&names.branch).cloned();
+    let onto = remote.or_else(|| refs.get(&names.onto)).cloned();
+    let (head, base, is_new) = match (refs.get(&names.head), refs.get(&names.base)) {
+        (Some(head), Some(base)) => (head.clone(), base.clone(), false),
+        (Some(_), None) => {
+            return Err(WorktreeError::Corrupt {
+                what: "a card without its base".into(),
+            });
+        }
+        (None, noted) => {
+            let known = Known {
+                tip: tip.as_ref(),
+                onto: onto.as_ref(),
+                noted,
+            };
+            let (head, base) = begin(store, spec, known).await?;
+            (head, base, true)
+        }
     };
-    let base = store.commit(&store::card_base_ref(&spec.card)).await?;
-    let base = base.ok_or_else(|| WorktreeError::Corrupt {
-        what: "a card without its base".into(),
-    })?;
     let ahead = match tip {
         None => Ahead::No,
         Some(tip) if tip == head || store.is_ancestor(&tip, &head).await? => Ahead::No,
@@ -69,13 +80,9 @@ pub(super) async fn position(
         }
         Some(_) => Ahead::Diverged,
     };
-    let onto = match remote {
-        Some(remote) => Some(remote.clone()),
-        None => store.commit(&store::base_ref(&spec.base_branch)).await?,
-    };
     let behind = match &onto {
-        Some(onto) => store.count(&head, onto).await?,
-        None => 0,
+        Some(onto) if *onto != head => store.count(&head, onto).await?,
+        Some(_) | None => 0,
     };
     Ok(Position {
         is_new,
@@ -86,33 +93,65 @@ pub(super) async fn position(
     })
 }
 
-/// The base ref is made first: a crash in between begins again, with a base that is still right.
-async fn begin(
-    store: &Store,
-    spec: &TreeSpec,
-    tip: Option<&Oid>,
-    remote: Option<&Oid>,
-) -> Result<Oid, WorktreeError> {
-    let base = match (&spec.worker_of, remote) {
-        (Some(card), _) => Some(store.card_head(card).await?),
-        (None, Some(remote)) => Some(remote.clone()),
-        (None, None) => store.commit(&store::base_ref(&spec.base_branch)).await?,
+/// The refs of the store that say where a card stands.
+struct Names {
+    branch: String,
+    head: String,
+    base: String,
+    onto: String,
+}
+
+impl Names {
+    fn of(spec: &TreeSpec) -> Self {
+        Self {
+            branch: store::base_ref(&spec.branch),
+            head: store::head_ref(&spec.card),
+            base: store::card_base_ref(&spec.card),
+            onto: store::base_ref(&spec.base_branch),
+        }
+    }
+
+    fn all(&self) -> [String; 4] {
+        [&self.branch, &self.head, &self.base, &self.onto].map(Clone::clone)
+    }
+}
+
+/// What is known of a card that begins.
+#[derive(Debug, Clone, Copy)]
+struct Known<'a> {
+    /// Its branch in the user's repository, when this machine's store was lost.
+    tip: Option<&'a Oid>,
+    /// The tip of its base.
+    onto: Option<&'a Oid>,
+    /// The base that was noted before a crash.
+    noted: Option<&'a Oid>,
+}
+
+/// Notes where a card begins, and gives its head and its base. The base ref is made first: a crash in between begins again,
+/// with a base that is still right.
+async fn begin(store: &Store, spec: &TreeSpec, known: Known<'_>) -> Result<(Oid, Oid), WorktreeError> {
+    let base = match &spec.worker_of {
+        Some(card) => store.card_head(card).await?,
+        None => known.onto.cloned().ok_or_else(|| WorktreeError::BaseMissing {
+            branch: spec.base_branch.clone(),
+        })?,
     };
-    let base = base.ok_or_else(|| WorktreeError::BaseMissing {
-        branch: spec.base_branch.clone(),
-    })?;
-    let head = tip.cloned().unwrap_or_else(|| base.clone());
-    let base = store.merge_base(&base, &head).await?.unwrap_or(base);
+    let head = known.tip.cloned().unwrap_or_else(|| base.clone());
+    let base = if head == base {
+        base
+    } else {
+        store.merge_base(&base, &head).await?.unwrap_or(base)
+    };
     let name = store::card_base_ref(&spec.card);
-    match store.commit(&name).await? {
+    match known.noted {
         None => make_ref(store, &name, &base).await?,
-        Some(old) if old == base => {}
-        Some(old) => drop(store.move_ref(&name, &base, Some(&old)).await?),
+        Some(old) if *old == base => {}
+        Some(old) => drop(store.move_ref(&name, &base, Some(old)).await?),
     }
     store.borders.reach(Border::BaseNoted);
     make_ref(store, &store::head_ref(&spec.card), &head).await?;
     store.borders.reach(Border::CardNoted);
-    Ok(head)
+    Ok((head, base))
 }
 
 /// Moves the card's head to the person's tip where that fast-forwards, and gives the head.
