@@ -22,6 +22,10 @@ pub enum Border {
     TreeNamed,
     /// The tree is in its place.
     TreeMade,
+    /// A tree that was there has the files of the person's commits; its branch has not moved.
+    FilesBrought,
+    /// A tree that was there stands at the person's commits; the card does not.
+    TreeMoved,
     /// Everything that an attempt committed is in the store.
     CommitsGathered,
     /// The card stands at the attempt's tip; the user's branch does not.
@@ -38,6 +42,8 @@ pub enum Border {
     SnapshotMade,
     /// The snapshot has its ref, and no manifest.
     SnapshotKept,
+    /// What is staged only is saved, on a ref of its own.
+    IndexSaved,
     /// The manifest is written.
     ManifestWritten,
     /// The tree is marked and still in its place.
@@ -62,6 +68,8 @@ impl Border {
         Self::FilesMade,
         Self::TreeNamed,
         Self::TreeMade,
+        Self::FilesBrought,
+        Self::TreeMoved,
         Self::CommitsGathered,
         Self::CardMoved,
         Self::CommitsShown,
@@ -70,6 +78,7 @@ impl Border {
         Self::InsideSaved,
         Self::SnapshotMade,
         Self::SnapshotKept,
+        Self::IndexSaved,
         Self::ManifestWritten,
         Self::TreeMarked,
         Self::TreeTrashed,

@@ -108,7 +108,7 @@ impl Worktrees {
         let user_branch = self.show_branch(&store, repository, &tree.spec, &tip).await?;
         Ok(Collected {
             new_commits: store.count(&start, &tip).await?,
-            dirty: !look.entries.is_empty() || !look.special.is_empty(),
+            dirty: !look.entries.is_empty() || !look.special.is_empty() || !look.staged.is_empty(),
             history_rewritten: !store.is_ancestor(&start, &tip).await?,
             head_readable: head.is_some(),
             tip,

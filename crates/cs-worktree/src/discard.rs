@@ -21,7 +21,7 @@ use crate::walk;
 /// Trees of one card in the trash, at most.
 const TRASHED_MAX: u32 = 10_000;
 /// Written into a trashed directory; its age is the age of the trash.
-const MARK: &str = "discarded.json";
+pub(crate) const MARK: &str = "discarded.json";
 /// Begins the name of a directory that is being deleted.
 const GOING: &str = ".going-";
 
@@ -101,8 +101,12 @@ impl Worktrees {
                 path: self.tree_dir(spec),
             });
         }
-        if procs::works_in(&proof.tree.path) {
+        // What stands beside the files goes with them.
+        if procs::works_in(&self.tree_dir(spec)) {
             return Err(WorktreeError::TreeInUse);
+        }
+        if !walk::beside(&proof.tree.path).is_empty() {
+            return Err(WorktreeError::TreeChanged);
         }
         if walk::fingerprint(&proof.tree.path).await? != proof.fingerprint {
             return Err(WorktreeError::TreeChanged);

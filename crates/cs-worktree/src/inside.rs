@@ -20,6 +20,7 @@ use crate::parse;
 use crate::path::RepoPath;
 use crate::salvage;
 use crate::special::Special;
+use crate::staged;
 use crate::status::{self, Budget, Inside, Look};
 use crate::store::{self, Store};
 use crate::tree::Tree;
@@ -164,6 +165,9 @@ impl<'a> Job<'a> {
                 head
             }
         };
+        // What could not be fetched from is not read from either; it keeps the tree.
+        let readable = git_dir.as_ref().filter(|_| left.is_empty());
+        let objects = readable.map(|dir| Source::at(dir.clone()).objects());
         let inside = Inside {
             root: self.root.clone(),
             git_dir,
@@ -175,6 +179,9 @@ impl<'a> Job<'a> {
         self.add_outer_files(&mut look).await?;
         let changed = !look.entries.is_empty() || !grafts.is_empty();
         let object = salvage::snapshot(self.store, &mut look, &grafts).await?;
+        if let Some(objects) = &objects {
+            staged::save(self.store, &mut look, objects, &format!("{}index", self.under)).await?;
+        }
         left.extend(self.named(&mut look).await?);
         let files = if is_declared && changed {
             Some(self.keep_files(&look, &object).await?)

@@ -20,6 +20,9 @@
 //! Limits: 120 s for a git call (30 min to copy or check out a repository, 10 min for a landing's merge), 64 MiB of its output, 20,000 files, 50 MiB per file and
 //! 1 GiB in all for a salvage.
 //!
+//! A tree and the store share the files of their objects where the file system can: who writes into an object of a tree in place
+//! damages the store's. A salvage therefore reads what it saved.
+//!
 //! Fit for an agent that is careless; one that is hostile and runs under the same user can write to the store.
 
 mod along;
@@ -41,17 +44,20 @@ mod landing;
 mod lfs;
 mod locks;
 mod manifest;
+mod mounts;
 mod parse;
 mod path;
 mod person;
 mod probe;
 mod procs;
+mod readback;
 mod removal;
 mod repository;
 mod runner;
 mod salvage;
 mod saved;
 mod special;
+mod staged;
 mod status;
 mod store;
 mod tree;
@@ -113,7 +119,7 @@ impl Worktrees {
     #[must_use]
     pub fn with_borders(root: PathBuf, git: Git, borders: Borders) -> Self {
         let inner = Inner {
-            root,
+            root: disk::real(&root),
             git,
             locks: CodebaseLocks::default(),
             borders,

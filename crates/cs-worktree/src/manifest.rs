@@ -28,6 +28,9 @@ pub(crate) struct Manifest {
     pub(crate) files: Vec<StatusEntry>,
     /// Repositories inside the tree.
     pub(crate) inside: Vec<SavedInside>,
+    /// The ref with the whole index, where something was staged and in no file.
+    #[serde(default)]
+    pub(crate) index: Option<String>,
     pub(crate) completeness: Completeness,
     /// Ignored files and directories, the first hundred. They stay in the tree and in the trash.
     pub(crate) ignored: Vec<RepoPath>,

@@ -207,6 +207,38 @@ pub(crate) fn tagged_files(bytes: &[u8]) -> impl Iterator<Item = (u8, RepoPath)>
         .map(|f| (f[0], RepoPath::from_bytes(&f[2..])))
 }
 
+/// One entry of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IndexEntry {
+    /// The letter that says what is noted about it.
+    pub(crate) tag: u8,
+    pub(crate) mode: u32,
+    pub(crate) object: String,
+    /// Not zero for a side of a conflict.
+    pub(crate) stage: u8,
+    pub(crate) path: RepoPath,
+}
+
+/// The entries of `ls-files -v -s -z`.
+pub(crate) fn index_entries(bytes: &[u8]) -> Result<Vec<IndexEntry>, GitError> {
+    let entry = |field: &[u8]| {
+        let at = field.find_byte(b'\t')?;
+        let mut parts = field[..at].to_str().ok()?.split(' ');
+        Some(IndexEntry {
+            tag: *parts.next()?.as_bytes().first()?,
+            mode: u32::from_str_radix(parts.next()?, 8).ok()?,
+            object: parts.next()?.to_owned(),
+            stage: parts.next()?.parse().ok()?,
+            path: RepoPath::from_bytes(&field[at + 1..]),
+        })
+    };
+    let entries = z_fields(bytes).map(entry).collect::<Option<_>>();
+    entries.ok_or(GitError::Unreadable {
+        op: "ls-files",
+        what: "the entries of an index were expected",
+    })
+}
+
 /// The paths of `status --porcelain=v2 -z --no-renames` that are tracked and changed, staged or not.
 pub(crate) fn status_tracked(bytes: &[u8]) -> Result<Vec<RepoPath>, GitError> {
     let unreadable = || GitError::Unreadable {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bstr::ByteSlice;
 
+use crate::disk;
 use crate::error::{GitError, WorktreeError};
 use crate::parse;
 use crate::runner::{Call, Git, GitSetup, Identity, Inner, World};
@@ -25,12 +26,14 @@ impl Git {
     /// [`GitError::NotInstalled`], [`GitError::TooOld`], or the state directory cannot be written.
     pub async fn probe(setup: GitSetup) -> Result<Self, WorktreeError> {
         let program = find_program(&setup.path).ok_or(GitError::NotInstalled { needed: GIT_NEEDED })?;
-        let dir = setup.state_dir.join("git");
+        let state_dir = disk::real(&setup.state_dir);
+        let dir = state_dir.join("git");
         let home = dir.join("home");
         let config = dir.join("config");
         fs::create_dir_all(&home).map_err(WorktreeError::io("make", &home))?;
         fs::write(&config, b"").map_err(WorktreeError::io("write", &config))?;
         let setup = GitSetup {
+            state_dir,
             identity: setup.identity.or_fallback(),
             ..setup
         };

@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::borders::{Border, Borders};
+use crate::mounts::{self, Mount};
 
 /// Directories inside each other, at most: each holds a descriptor open.
 const DEPTH_MAX: usize = 400;
@@ -18,7 +19,8 @@ const OPEN: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Deletes a directory and says whether it is gone. Another file system mounted inside is found before anything is deleted.
+/// Deletes a directory and says whether it is gone. What is mounted inside, a directory bound there too, is found before anything
+/// is deleted; where the kernel does not tell, nothing is.
 pub(crate) fn delete(dir: &Path, borders: Borders) -> bool {
     remove(dir, borders)
         .inspect_err(|error| tracing::warn!(dir = %dir.display(), %error, "a directory cannot be deleted"))
@@ -32,10 +34,13 @@ fn remove(dir: &Path, borders: Borders) -> rustix::io::Result<()> {
     let name = CString::new(name.as_encoded_bytes()).map_err(|_| Errno::INVAL)?;
     let parent = rustix::fs::open(parent, OPEN, Mode::empty())?;
     let root = rustix::fs::openat(&parent, &name, OPEN, Mode::empty())?;
-    let device = rustix::fs::fstat(&root)?.st_dev;
-    walk(&root, device, 0, Act::Look)?;
+    let mount = mounts::look_at(&root, "")?.mount;
+    if !mount.is_certain() || mount != mounts::look_at(&parent, "")?.mount {
+        return Err(Errno::XDEV);
+    }
+    walk(&root, mount, 0, Act::Look)?;
     borders.reach(Border::DeletionBegun);
-    walk(&root, device, 0, Act::Delete(borders))?;
+    walk(&root, mount, 0, Act::Delete(borders))?;
     rustix::fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR)
 }
 
@@ -46,7 +51,7 @@ enum Act {
 }
 
 /// Goes through everything below an open directory.
-fn walk(dir: &OwnedFd, device: u64, depth: usize, act: Act) -> rustix::io::Result<()> {
+fn walk(dir: &OwnedFd, mount: Mount, depth: usize, act: Act) -> rustix::io::Result<()> {
     if depth > DEPTH_MAX {
         return Err(Errno::NAMETOOLONG);
     }
@@ -64,7 +69,7 @@ fn walk(dir: &OwnedFd, device: u64, depth: usize, act: Act) -> rustix::io::Resul
     }
     let half = names.len() / 2;
     for (at, name) in names.iter().enumerate() {
-        entry(dir.as_fd(), name, device, depth, act)?;
+        entry(dir.as_fd(), name, mount, depth, act)?;
         if let (Act::Delete(borders), true) = (act, at == half) {
             borders.reach(Border::HalfDeleted);
         }
@@ -72,18 +77,18 @@ fn walk(dir: &OwnedFd, device: u64, depth: usize, act: Act) -> rustix::io::Resul
     Ok(())
 }
 
-fn entry(dir: BorrowedFd<'_>, name: &CStr, device: u64, depth: usize, act: Act) -> rustix::io::Result<()> {
-    let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    if stat.st_dev != device {
+fn entry(dir: BorrowedFd<'_>, name: &CStr, mount: Mount, depth: usize, act: Act) -> rustix::io::Result<()> {
+    let seen = mounts::look_at(dir, name)?;
+    if seen.mount != mount {
         return Err(Errno::XDEV);
     }
-    let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let is_dir = FileType::from_raw_mode(seen.mode) == FileType::Directory;
     if is_dir {
-        let below = open_dir(dir, name, stat.st_mode)?;
-        if rustix::fs::fstat(&below)?.st_dev != device {
+        let below = open_dir(dir, name, seen.mode)?;
+        if mounts::look_at(&below, "")?.mount != mount {
             return Err(Errno::XDEV);
         }
-        walk(&below, device, depth + 1, act)?;
+        walk(&below, mount, depth + 1, act)?;
     }
     match act {
         Act::Look => Ok(()),

@@ -21,6 +21,7 @@ use crate::manifest::{self, Manifest};
 use crate::parse;
 use crate::path::RepoPath;
 use crate::special::Special;
+use crate::staged;
 use crate::status::{self, EntryKind, Look};
 use crate::store::{self, RefMove, Store};
 use crate::tree::Tree;
@@ -36,7 +37,8 @@ const IGNORED_NAMED: usize = 100;
 /// A salvage that is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Salvage {
-    /// The ref in the store that holds the snapshot; `None` when there was nothing uncommitted to hold but in submodules.
+    /// The ref in the store that holds the snapshot; `None` when there was nothing uncommitted to hold but in submodules or
+    /// in the index alone.
     pub reference: Option<String>,
     /// The snapshot.
     pub commit: Option<Oid>,
@@ -51,7 +53,7 @@ pub struct Salvage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Completeness {
-    /// Everything uncommitted is in the snapshot.
+    /// Everything uncommitted is in the snapshot, or beside it where no file has it.
     Complete,
     /// Some of it is not, for these reasons: the directory must be kept.
     Partial(Vec<Special>),
@@ -99,12 +101,15 @@ impl Worktrees {
         } else {
             Some(self.save(&store, tree, &mut look, &asked).await?)
         };
+        let index = self.save_index(&store, tree, &mut look, run).await?;
+        self.reach(Border::IndexSaved);
         if walk::fingerprint(&tree.path).await? != before {
             look.special.push(Special::ChangedMeanwhile);
         }
         look.special.sort();
         look.special.dedup();
-        let has_some = saved.is_some() || inside.inside.iter().any(|inside| inside.files.is_some());
+        let has_some =
+            saved.is_some() || index.is_some() || inside.inside.iter().any(|inside| inside.files.is_some());
         let completeness = completeness(&look, has_some);
         let ignored = ignored(&store, &look).await?;
         let (reference, commit) = saved.unzip();
@@ -118,6 +123,7 @@ impl Worktrees {
             parent: look.parent.clone(),
             files: entries,
             inside: inside.inside,
+            index,
             completeness: completeness.clone(),
             ignored_count: ignored.len(),
             ignored: ignored.into_iter().take(IGNORED_NAMED).collect(),
@@ -133,6 +139,21 @@ impl Worktrees {
             completeness,
             proof,
         })
+    }
+
+    /// Saves what is staged only, where the tree's git directory can be read at all.
+    async fn save_index(
+        &self,
+        store: &Store,
+        tree: &Tree,
+        look: &mut Look,
+        run: &RunKey,
+    ) -> Result<Option<String>, WorktreeError> {
+        if look.head.is_none() {
+            return Ok(None);
+        }
+        let objects = Source::of(tree).objects();
+        staged::save(store, look, &objects, &store::run_ref(run, "index")).await
     }
 
     /// Takes what was committed into the store, then looks at what was not.
@@ -278,6 +299,7 @@ fn left_out_path(special: &Special) -> Option<&RepoPath> {
         | Special::HeadUnreadable
         | Special::HistoryIncomplete
         | Special::Mount(_)
+        | Special::Beside(_)
         | Special::TooMany { .. }
         | Special::ChangedMeanwhile => None,
     }
@@ -316,7 +338,10 @@ pub(crate) async fn snapshot(store: &Store, look: &mut Look, grafts: &[Graft]) -
         graft.put_into(store, look).await?;
     }
     let write = look.call(store, "write-tree").arg("write-tree");
-    Ok(parse::oid("write-tree", &store.git.ok(write).await?)?)
+    let tree = parse::oid("write-tree", &store.git.ok(write).await?)?;
+    let damaged = crate::readback::damaged(store, look).await?;
+    look.special.extend(damaged.into_iter().map(Special::NotSaved));
+    Ok(tree)
 }
 
 /// Adds files to the temporary index. Git refuses the whole list for one bad file, so a refused list is halved until the

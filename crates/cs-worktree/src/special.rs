@@ -33,6 +33,8 @@ pub enum Special {
     NotAFile(RepoPath),
     /// Another file system is mounted here.
     Mount(RepoPath),
+    /// Something that is not ours beside the tree, in the directory that goes with it: `git worktree add ../x` makes one.
+    Beside(RepoPath),
     /// A file over the size limit, or beyond the limit of all files together.
     TooLarge(RepoPath),
     /// More changed files than the limit; none of them is in the snapshot.
@@ -57,6 +59,7 @@ impl Special {
             | Self::Unreadable(path)
             | Self::NotAFile(path)
             | Self::Mount(path)
+            | Self::Beside(path)
             | Self::TooLarge(path)
             | Self::NotSaved(path) => Some(path),
             Self::UnderWay(_)
@@ -78,6 +81,7 @@ impl Special {
             Self::Unreadable(path) => Self::Unreadable(path.inside(dir)),
             Self::NotAFile(path) => Self::NotAFile(path.inside(dir)),
             Self::Mount(path) => Self::Mount(path.inside(dir)),
+            beside @ Self::Beside(_) => beside,
             Self::TooLarge(path) => Self::TooLarge(path.inside(dir)),
             Self::NotSaved(path) => Self::NotSaved(path.inside(dir)),
             Self::UnderWay(_)
@@ -104,6 +108,10 @@ impl fmt::Display for Special {
             Self::Unreadable(path) => write!(f, "{path} cannot be read"),
             Self::NotAFile(path) => write!(f, "{path} is a pipe, a socket or a device"),
             Self::Mount(path) => write!(f, "another file system is mounted on {path}"),
+            Self::Beside(path) => write!(
+                f,
+                "{path} lies beside the tree, in the directory that would go with it"
+            ),
             Self::TooLarge(path) => write!(f, "{path} is too large"),
             Self::TooMany { files } => write!(f, "{files} changed files are too many"),
             Self::NotSaved(path) => write!(f, "{path} could not be saved"),

@@ -7,6 +7,7 @@ pub(crate) mod seed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::error::WorktreeError;
 use crate::fetch::{Source, fetch_from};
 use crate::keys::Oid;
 use crate::lfs;
-use crate::parse::{self, GITLINK};
+use crate::parse::{self, GITLINK, IndexEntry};
 use crate::path::RepoPath;
 use crate::runner::Call;
 use crate::special::Special;
@@ -102,6 +103,8 @@ pub(crate) struct Look {
     pub(crate) repositories: Vec<RepoPath>,
     /// Files that a sparse checkout leaves out.
     sparse: BTreeSet<RepoPath>,
+    /// What the repository's own index has and its commit has not: only there until it is committed.
+    pub(crate) staged: Vec<IndexEntry>,
     /// What is committed in the place of files that go through LFS.
     pub(crate) pointers: BTreeMap<RepoPath, lfs::Noted>,
     /// Files whose content is the one that their committed pointer names.
@@ -111,6 +114,11 @@ pub(crate) struct Look {
 impl Look {
     pub(crate) fn index(&self) -> PathBuf {
         self.temp.path().join("index")
+    }
+
+    /// A copy of the repository's own index, where it has one that can be read.
+    pub(crate) fn own_index(&self) -> PathBuf {
+        self.temp.path().join("own-index")
     }
 
     /// A call with our git directory, the files and the temporary index.
@@ -140,9 +148,11 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
         special: found.special,
         repositories: found.repositories,
         sparse: BTreeSet::new(),
+        staged: Vec::new(),
         pointers: BTreeMap::new(),
         unchanged: BTreeSet::new(),
     };
+    look.special.extend(walk::beside(&tree.path));
     if look.head.is_none() {
         look.special.push(Special::HeadUnreadable);
     }
@@ -158,13 +168,14 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
             .args(["read-tree", look.parent.as_str()]);
         store.git.ok(read).await?;
     }
-    name_repositories(store, &mut look).await?;
+    let committed = entries(store, &look).await?;
+    name_repositories(&mut look, &committed);
     look.special.extend(
         busy::under_way(&tree.path.join(".git"))
             .into_iter()
             .map(Special::UnderWay),
     );
-    look.fill(store, &tree.path.join(".git"), &mut Budget::default())
+    look.fill(store, &tree.path.join(".git"), &committed, &mut Budget::default())
         .await?;
     seed::keep(store, &tree.spec.card, &look.index());
     Ok(look)
@@ -200,6 +211,7 @@ pub(crate) async fn look_inside(
         special: Vec::new(),
         repositories: inside.repositories,
         sparse: BTreeSet::new(),
+        staged: Vec::new(),
         pointers: BTreeMap::new(),
         unchanged: BTreeSet::new(),
     };
@@ -210,7 +222,8 @@ pub(crate) async fn look_inside(
     let read = look.call(store, "read-tree").args(["read-tree", seed]);
     store.git.ok(read).await?;
     let git_dir = inside.git_dir.unwrap_or_else(|| look.root.join(".git"));
-    look.fill(store, &git_dir, budget).await?;
+    let committed = entries(store, &look).await?;
+    look.fill(store, &git_dir, &committed, budget).await?;
     Ok(look)
 }
 
@@ -224,21 +237,16 @@ pub(crate) async fn fetch_head(store: &Store, tree: &Tree) -> Result<Option<Oid>
     store.commit(&name).await
 }
 
+/// What is in the temporary index of a look: at its beginning what is committed, after a snapshot what that holds.
+pub(crate) async fn entries(store: &Store, look: &Look) -> Result<Vec<IndexEntry>, WorktreeError> {
+    let list = look.call(store, "ls-files").args(["ls-files", "-v", "-s", "-z"]);
+    Ok(parse::index_entries(&store.git.ok(list).await?)?)
+}
+
 /// Tells submodules from other repositories in the tree.
-async fn name_repositories(store: &Store, look: &mut Look) -> Result<(), WorktreeError> {
-    if look.repositories.is_empty() {
-        return Ok(());
-    }
-    let list = look.call(store, "ls-files").args(["ls-files", "-s", "-z"]);
-    let out = store.git.ok(list).await?;
-    let links = parse::z_fields(&out).filter(|f| f.starts_with(b"160000 "));
-    let links: BTreeSet<RepoPath> = links
-        .filter_map(|f| {
-            f.iter()
-                .position(|b| *b == b'\t')
-                .map(|at| RepoPath::from_bytes(&f[at + 1..]))
-        })
-        .collect();
+fn name_repositories(look: &mut Look, committed: &[IndexEntry]) {
+    let links = committed.iter().filter(|entry| entry.mode == GITLINK);
+    let links: BTreeSet<&RepoPath> = links.map(|entry| &entry.path).collect();
     for path in &look.repositories {
         let is_link = links.contains(path);
         let path = path.clone();
@@ -248,32 +256,67 @@ async fn name_repositories(store: &Store, look: &mut Look) -> Result<(), Worktre
             Special::NestedRepository(path)
         });
     }
+}
+
+/// Takes links to commits out of the temporary index where files stand in their place without a repository: git looks into no
+/// such directory, whatever it holds.
+async fn open_links(store: &Store, look: &Look, committed: &[IndexEntry]) -> Result<(), WorktreeError> {
+    let mut names = Vec::new();
+    for link in committed.iter().filter(|entry| entry.mode == GITLINK) {
+        let holds =
+            fs::read_dir(link.path.below(&look.root)).is_ok_and(|mut entries| entries.next().is_some());
+        let is_link = link.path.below(&look.root).is_symlink();
+        if holds && !is_link && !look.hides(&link.path, false) {
+            names.extend_from_slice(link.path.as_bytes());
+            names.push(0);
+        }
+    }
+    if names.is_empty() {
+        return Ok(());
+    }
+    let remove = look
+        .call(store, "update-index")
+        .args(["update-index", "--force-remove", "-z", "--stdin"]);
+    store.git.ok(remove.stdin(names)).await?;
     Ok(())
 }
 
-/// Reads a copy of the repository's own index: its conflicts and the files that a sparse checkout leaves out.
-async fn read_own_index(store: &Store, git_dir: &Path, look: &mut Look) -> Result<(), WorktreeError> {
+/// Reads a copy of the repository's own index: its conflicts, the files that a sparse checkout leaves out, and what is staged.
+async fn read_own_index(
+    store: &Store,
+    git_dir: &Path,
+    look: &mut Look,
+    committed: &[IndexEntry],
+) -> Result<(), WorktreeError> {
     let own = git_dir.join("index");
-    if !own.symlink_metadata().is_ok_and(|m| m.is_file()) {
-        return Ok(());
+    match own.symlink_metadata() {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
+        Ok(meta) if meta.is_file() && fs::copy(&own, look.own_index()).is_ok() => {}
+        Ok(_) | Err(_) => {
+            look.special.push(Special::IndexUnreadable);
+            return Ok(());
+        }
     }
-    let copy = look.temp.path().join("own-index");
-    if fs::copy(&own, &copy).is_err() {
-        look.special.push(Special::IndexUnreadable);
-        return Ok(());
-    }
-    let list = |what| store.call("ls-files").index(&copy).args(["ls-files", what, "-z"]);
-    let tags = store.git.run(list("-v")).await?;
-    let unmerged = store.git.run(list("-u")).await?;
-    if tags.code != 0 || unmerged.code != 0 {
-        look.special.push(Special::IndexUnreadable);
-        return Ok(());
-    }
-    if !unmerged.stdout.is_empty() {
+    let list = store.call("ls-files").index(&look.own_index());
+    let list = store.git.run(list.args(["ls-files", "-v", "-s", "-z"])).await?;
+    let entries = match parse::index_entries(&list.stdout) {
+        Ok(entries) if list.code == 0 => entries,
+        Ok(_) | Err(_) => {
+            look.special.push(Special::IndexUnreadable);
+            return Ok(());
+        }
+    };
+    if entries.iter().any(|entry| entry.stage != 0) {
         look.special.push(Special::Unmerged);
     }
-    let sparse = parse::tagged_files(&tags.stdout).filter(|(tag, _)| tag.eq_ignore_ascii_case(&b'S'));
-    look.sparse = sparse.map(|(_, path)| path).collect();
+    let sparse = entries
+        .iter()
+        .filter(|entry| entry.tag.eq_ignore_ascii_case(&b'S'));
+    look.sparse = sparse.map(|entry| entry.path.clone()).collect();
+    let known: BTreeSet<&str> = committed.iter().map(|entry| entry.object.as_str()).collect();
+    look.staged = entries;
+    look.staged
+        .retain(|entry| entry.mode != GITLINK && !known.contains(entry.object.as_str()));
     Ok(())
 }
 
@@ -297,8 +340,8 @@ pub(crate) async fn compare(store: &Store, look: &Look) -> Result<Vec<StatusEntr
     ]);
     let mut entries = Vec::new();
     for change in parse::raw_diff("diff-files", &store.git.ok(diff).await?)? {
-        if change.old_mode == GITLINK && !change.is_deleted() || look.hides(&change.path, change.is_deleted())
-        {
+        let is_link = change.old_mode == GITLINK && change.new_mode == GITLINK;
+        if is_link || look.hides(&change.path, change.is_deleted()) {
             continue;
         }
         let kind = if change.is_deleted() {
@@ -332,9 +375,11 @@ impl Look {
         &mut self,
         store: &Store,
         git_dir: &Path,
+        committed: &[IndexEntry],
         budget: &mut Budget,
     ) -> Result<(), WorktreeError> {
-        read_own_index(store, git_dir, self).await?;
+        read_own_index(store, git_dir, self, committed).await?;
+        open_links(store, self, committed).await?;
         self.entries = compare(store, self).await?;
         find_filtered(store, self).await?;
         find_unsavable(self, budget);

@@ -133,8 +133,8 @@ struct TreeFile {
     base_commit: Oid,
 }
 
-const TREE_FILE: &str = "tree.json";
-const WORK_DIR: &str = "work";
+pub(crate) const TREE_FILE: &str = "tree.json";
+pub(crate) const WORK_DIR: &str = "work";
 
 impl Worktrees {
     /// Makes the card's tree, or finds the one that is there.
@@ -308,7 +308,8 @@ impl Worktrees {
     }
 
     fn half_prefix(spec: &TreeSpec) -> String {
-        format!(".new-{}-", spec.codebase)
+        // No key has a full stop in it: that of one codebase can begin with that of another.
+        format!(".new-{}.", spec.codebase)
     }
 
     /// Removes what a crash in an earlier clone left. The lock of the codebase is held, so no clone is under way.

@@ -2,14 +2,19 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, FileType};
 use sha2::{Digest, Sha256};
 
+use crate::discard;
+use crate::disk;
 use crate::error::WorktreeError;
+use crate::mounts::{self, Mount};
 use crate::path::RepoPath;
 use crate::special::Special;
+use crate::tree;
 
 /// What stands out among the files.
 #[derive(Debug, Default)]
@@ -24,12 +29,12 @@ pub(crate) async fn survey(root: &Path) -> Result<Found, WorktreeError> {
     let root = root.to_owned();
     in_background(root.clone(), move || {
         let mut found = Found::default();
-        let device = fs::symlink_metadata(&root)
-            .map_err(WorktreeError::io("read", &root))?
-            .dev();
+        let mount = mounts::look_at(CWD, &root)
+            .map_err(|error| WorktreeError::io("read", &root)(error.into()))?
+            .mount;
         let mut dirs = vec![PathBuf::new()];
         while let Some(dir) = dirs.pop() {
-            survey_dir(&root, &dir, device, &mut dirs, &mut found);
+            survey_dir(&root, &dir, mount, &mut dirs, &mut found);
         }
         found.repositories.sort();
         found.special.sort();
@@ -38,7 +43,7 @@ pub(crate) async fn survey(root: &Path) -> Result<Found, WorktreeError> {
     .await
 }
 
-fn survey_dir(root: &Path, dir: &Path, device: u64, dirs: &mut Vec<PathBuf>, found: &mut Found) {
+fn survey_dir(root: &Path, dir: &Path, mount: Mount, dirs: &mut Vec<PathBuf>, found: &mut Found) {
     let Ok(entries) = fs::read_dir(root.join(dir)) else {
         found.special.push(Special::Unreadable(repo_path(dir)));
         return;
@@ -51,19 +56,54 @@ fn survey_dir(root: &Path, dir: &Path, device: u64, dirs: &mut Vec<PathBuf>, fou
             }
             continue;
         }
-        let Ok(meta) = entry.metadata() else {
+        let Ok(seen) = mounts::look_at(CWD, entry.path()) else {
             found.special.push(Special::Unreadable(repo_path(&path)));
             continue;
         };
-        let kind = meta.file_type();
-        if meta.dev() != device {
+        if seen.mount != mount {
             found.special.push(Special::Mount(repo_path(&path)));
-        } else if kind.is_dir() {
-            dirs.push(path);
-        } else if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
-            found.special.push(Special::NotAFile(repo_path(&path)));
+            continue;
+        }
+        match FileType::from_raw_mode(seen.mode) {
+            FileType::Directory => dirs.push(path),
+            FileType::RegularFile | FileType::Symlink => {}
+            FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => found.special.push(Special::NotAFile(repo_path(&path))),
         }
     }
+}
+
+/// What stands beside the files of a tree, in the directory that goes to the trash with them, and is not ours.
+pub(crate) fn beside(work: &Path) -> Vec<Special> {
+    let above = RepoPath::from_bytes("..");
+    let Some(Ok(entries)) = work.parent().map(fs::read_dir) else {
+        return vec![Special::Unreadable(above)];
+    };
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+    let mut found: Vec<Special> = names
+        .filter_map(|name| match name {
+            Ok(name) if is_ours(name.as_bytes()) => None,
+            Ok(name) => Some(Special::Beside(
+                RepoPath::from_bytes(name.as_bytes()).inside(&above),
+            )),
+            Err(_) => Some(Special::Unreadable(above.clone())),
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// Our own names there, and that of a file of ours whose writing was cut off.
+fn is_ours(name: &[u8]) -> bool {
+    let half = name.strip_prefix(disk::HALF.as_bytes());
+    let is_half = half.is_some_and(|rest| rest.len() == 6 && rest.iter().all(u8::is_ascii_alphanumeric));
+    is_half
+        || [tree::WORK_DIR, tree::TREE_FILE, discard::MARK]
+            .iter()
+            .any(|own| own.as_bytes() == name)
 }
 
 fn repo_path(path: &Path) -> RepoPath {

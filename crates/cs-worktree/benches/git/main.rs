@@ -101,23 +101,21 @@ impl Bench {
         let (mut salvages, mut commits, mut cleanups) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..ROUNDS {
             let clone = self.dir.join(format!("clone-{round}"));
-            let target = clone.display().to_string();
-            let (time, ()) = timed(git(&self.dir, &["clone", "-q", "user", &target])).await?;
-            clones.push(time);
-            let (time, tree) = timed(self.tree(&format!("c{round}"))).await?;
-            trees.push(time);
-            change(&clone)?;
-            change(&tree.path)?;
-            let (add, ()) = timed(git(&clone, &["add", "-A"])).await?;
-            let (commit, ()) = timed(git(
-                &clone,
-                &["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "x"],
-            ))
-            .await?;
-            commits.push(add + commit);
+            let card = format!("c{round}");
             let run = RunKey::new(format!("r{round}"))?;
-            let (time, salvage) =
-                timed(async { Ok(self.worktrees.salvage(&tree, &run, "a bench").await?) }).await?;
+            let raw = Box::pin(self.raw_tree(&clone));
+            let ours = Box::pin(timed(self.tree(&card)));
+            let ((raw, ()), (time, tree)) = in_turn(round, raw, ours).await?;
+            clones.push(raw);
+            trees.push(time);
+            change(&clone, round)?;
+            change(&tree.path, round)?;
+            let raw = Box::pin(raw_commit(&clone));
+            let ours = Box::pin(timed(async {
+                Ok(self.worktrees.salvage(&tree, &run, "a bench").await?)
+            }));
+            let ((raw, ()), (time, salvage)) = in_turn(round, raw, ours).await?;
+            commits.push(raw);
             salvages.push(time);
             let proof = salvage.proof().ok_or("a salvage was not complete")?;
             let (time, _) = timed(async { Ok(self.worktrees.discard(proof).await?) }).await?;
@@ -133,6 +131,11 @@ impl Bench {
         );
         println!("{}", json!({"line": "cleanups", "times": cleanups}));
         Ok(())
+    }
+
+    async fn raw_tree(&self, clone: &Path) -> Done<(f64, ())> {
+        let target = clone.display().to_string();
+        timed(git(&self.dir, &["clone", "-q", "user", &target])).await
     }
 
     async fn many_at_once(&self) -> Done<Value> {
@@ -167,12 +170,37 @@ fn content(n: usize, word: &str) -> String {
     format!("file {n} of a generated repository, {word}\n").repeat(20 + n % 200)
 }
 
-fn change(root: &Path) -> Done {
+/// Does both, and each of them first in every other round: what the first reads, the second finds in memory.
+async fn in_turn<A, B>(
+    round: usize,
+    raw: impl Future<Output = Done<A>>,
+    ours: impl Future<Output = Done<B>>,
+) -> Done<(A, B)> {
+    if round.is_multiple_of(2) {
+        let raw = raw.await?;
+        return Ok((raw, ours.await?));
+    }
+    let ours = ours.await?;
+    Ok((raw.await?, ours))
+}
+
+async fn raw_commit(clone: &Path) -> Done<(f64, ())> {
+    let add = ["add", "-A"];
+    let commit = ["-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "x"];
+    timed(async {
+        git(clone, &add).await?;
+        git(clone, &commit).await
+    })
+    .await
+}
+
+/// Other bytes in each round: our store has those of the rounds before, and a fresh clone has none of them.
+fn change(root: &Path, round: usize) -> Done {
     for n in 0..CHANGED {
         let n = n * (FILES / CHANGED);
         fs::write(
             root.join(format!("dir-{}/file-{n}.txt", n / 100)),
-            content(n, "changed"),
+            content(n, &format!("changed in round {round}")),
         )?;
     }
     Ok(())

@@ -3,14 +3,21 @@
 //! A tree that is there is brought forward without running git in it: our git directory, the tree's files, the tree's
 //! index. Nothing of the tree's configuration is read.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::{PersonCommits, Tree, TreeSpec, make_ref};
 use crate::borders::Border;
+use crate::disk;
 use crate::error::WorktreeError;
 use crate::keys::{CardKey, Oid};
-use crate::status;
+use crate::parse::{self, GITLINK};
+use crate::path::RepoPath;
+use crate::special::Special;
+use crate::status::{self, Look};
 use crate::store::{self, RefMove, Store};
 
 /// Where a card stands, and what the person's branch has beyond that.
@@ -182,25 +189,117 @@ pub(super) async fn take_in(
         Ahead::By { tip, count } => (tip, *count),
     };
     let seen = status::look(store, tree).await?;
-    let clean = seen.entries.is_empty() && seen.special.is_empty();
-    let at_head = seen.head.as_ref() == Some(&position.head) && on_branch(tree);
-    if !clean || !at_head || !own_directories(&tree.path) {
+    // A git directory that is not safe to read has no head.
+    let is_own =
+        seen.head.is_some() && on_branch(tree) && own_directories(&tree.path) && has_own_index(&tree.path);
+    if is_own && seen.head.as_ref() == Some(tip) {
+        // An earlier one was cut off after its last step in the tree.
+        accept(store, &tree.spec.card, position).await?;
+        return Ok(PersonCommits::Taken { count });
+    }
+    if !is_own || seen.head.as_ref() != Some(&position.head) {
+        return Ok(PersonCommits::Waiting { count });
+    }
+    // One that was cut off earlier, before the branch moved, has left the files and the index of the tip.
+    let is_brought = has_index_of(store, &seen, tip).await?;
+    if !is_brought && (!is_clean(&seen) || is_in_the_way(store, tree, &seen, tip).await?) {
         return Ok(PersonCommits::Waiting { count });
     }
     bring_objects(store, tree, &position.head, tip).await?;
-    let update = store
-        .call("read-tree")
-        .work_tree(&tree.path)
-        .index(&tree.path.join(".git/index"));
-    let update = update.args(["read-tree", "-m", "-u", position.head.as_str(), tip.as_str()]);
-    if store.git.run(update).await?.code != 0 {
-        // An untracked or ignored file is in the way; git has checked that before it wrote anything.
-        return Ok(PersonCommits::Waiting { count });
+    if !is_brought {
+        let update = store
+            .call("read-tree")
+            .work_tree(&tree.path)
+            .index(&tree.path.join(".git/index"));
+        let update = update.args(["read-tree", "-m", "-u", position.head.as_str(), tip.as_str()]);
+        if store.git.run(update).await?.code != 0 {
+            // Git has found something in the way, before it wrote anything.
+            return Ok(PersonCommits::Waiting { count });
+        }
     }
+    store.borders.reach(Border::FilesBrought);
     let branch = tree.path.join(".git").join(tree.spec.branch.full_ref());
-    crate::disk::write_atomically(&branch, format!("{tip}\n").as_bytes())?;
+    disk::write_atomically(&branch, format!("{tip}\n").as_bytes())?;
+    store.borders.reach(Border::TreeMoved);
     accept(store, &tree.spec.card, position).await?;
     Ok(PersonCommits::Taken { count })
+}
+
+/// Whether nothing in a tree can be mistaken for what a move of it has done. Repositories inside it are not touched by one.
+fn is_clean(seen: &Look) -> bool {
+    let is_apart = |special: &Special| {
+        matches!(
+            special,
+            Special::NestedRepository(_) | Special::Submodule(_) | Special::Beside(_)
+        )
+    };
+    seen.entries.is_empty() && seen.staged.is_empty() && seen.special.iter().all(is_apart)
+}
+
+/// Whether the tree's own index is that of a commit.
+async fn has_index_of(store: &Store, seen: &Look, tip: &Oid) -> Result<bool, WorktreeError> {
+    let write = store.call("write-tree").index(&seen.own_index());
+    let written = store.git.run(write.arg("write-tree")).await?;
+    let ask = store
+        .call("rev-parse")
+        .args(["rev-parse".to_owned(), format!("{tip}^{{tree}}")]);
+    let wanted = store.git.ok(ask).await?;
+    Ok(written.code == 0 && written.stdout == wanted)
+}
+
+/// Whether anything stands where the tip has a file, other than a file of the head. Git itself overwrites what is ignored.
+async fn is_in_the_way(store: &Store, tree: &Tree, seen: &Look, tip: &Oid) -> Result<bool, WorktreeError> {
+    let diff = store
+        .call("diff-tree")
+        .args(["diff-tree", "-r", "--raw", "-z", "--no-renames"]);
+    let diff = store
+        .git
+        .ok(diff.args([seen.parent.as_str(), tip.as_str()]))
+        .await?;
+    let changes = parse::raw_diff("diff-tree", &diff)?;
+    let of_head = changes
+        .iter()
+        .filter(|change| !change.is_added() && change.old_mode != GITLINK);
+    let of_head: BTreeSet<&RepoPath> = of_head.map(|change| &change.path).collect();
+    let root = &tree.path;
+    let in_repository = |path: &RepoPath| {
+        let mut repositories = seen.repositories.iter();
+        repositories.any(|inside| path.is_within(inside) || inside.is_within(path))
+    };
+    let blocked = |path: &RepoPath| {
+        let is_foreign = |dir: RepoPath| {
+            !of_head.contains(&dir)
+                && dir
+                    .below(root)
+                    .symlink_metadata()
+                    .is_ok_and(|meta| !meta.is_dir())
+        };
+        path.parents().any(is_foreign) || holds_other_files(root, path, &of_head)
+    };
+    Ok(changes
+        .iter()
+        .any(|change| in_repository(&change.path) || !change.is_deleted() && blocked(&change.path)))
+}
+
+/// Whether there is anything at a path, or below it, but these files and directories.
+fn holds_other_files(root: &Path, path: &RepoPath, known: &BTreeSet<&RepoPath>) -> bool {
+    let mut paths = vec![path.clone()];
+    while let Some(path) = paths.pop() {
+        let place = path.below(root);
+        match place.symlink_metadata() {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Ok(meta) if meta.is_dir() => {
+                let Ok(entries) = fs::read_dir(&place) else {
+                    return true;
+                };
+                let names = entries.flatten().map(|entry| entry.file_name());
+                paths.extend(names.map(|name| RepoPath::from_bytes(name.as_bytes()).inside(&path)));
+            }
+            Ok(_) if known.contains(&path) => {}
+            Ok(_) | Err(_) => return true,
+        }
+    }
+    false
 }
 
 fn on_branch(tree: &Tree) -> bool {
@@ -221,6 +320,12 @@ pub(crate) fn own_directories(work: &Path) -> bool {
     // Git removes the directory of the card's branch when it packs the refs; it is made again.
     let last = ".git/refs/heads/cs";
     needed.into_iter().all(is_dir) && (is_dir(last) || work.join(last).symlink_metadata().is_err())
+}
+
+/// Git writes the index of a tree through a link to wherever that leads.
+fn has_own_index(work: &Path) -> bool {
+    let index = work.join(".git/index");
+    index.symlink_metadata().is_ok_and(|meta| meta.is_file())
 }
 
 /// Writes the commits between two tips into the tree's object directory as one pack.

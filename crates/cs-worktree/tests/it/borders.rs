@@ -282,6 +282,33 @@ async fn a_death_at_any_border_of_a_removal_ends_as_without_it() {
     check(Border::TreeMarked, Border::HalfDeleted).await;
 }
 
+/// Invariant 11. The agent must never take the person's changes for its own.
+#[tokio::test]
+async fn a_death_while_commits_of_the_person_are_taken_in_ends_as_without_it() {
+    for border in [Border::FilesBrought, Border::TreeMoved] {
+        let bench = Bench::new().await;
+        let (tree, _) = bench.card_with("c1", "src/a.txt", "agent\n").await;
+        git(&bench.user, &["switch", "-q", tree.spec.branch.as_str()]).await;
+        fs::write(bench.user.join("src/b.txt"), "person\n").unwrap();
+        git(&bench.user, &["commit", "-q", "-a", "-m", "by the person"]).await;
+        let tip = git(&bench.user, &["rev-parse", "HEAD"]).await;
+        git(&bench.user, &["switch", "-q", "main"]).await;
+        let place = Place::of(&bench);
+        let number = Border::ALL.iter().position(|other| *other == border).unwrap();
+        assert_eq!(place.killed_at(number).await, Exit::Signalled(9), "{border:?}");
+        let prepared = bench.worktrees.prepare_tree(&bench.repository, &tree.spec).await;
+        let prepared = prepared.unwrap();
+        assert_eq!(prepared.person, PersonCommits::Taken { count: 1 }, "{border:?}");
+        assert_eq!(prepared.head.as_str(), tip);
+        assert_eq!(git(&tree.path, &["rev-parse", "HEAD"]).await, tip);
+        assert_eq!(
+            git(&tree.path, &["status", "--porcelain"]).await,
+            "",
+            "{border:?}"
+        );
+    }
+}
+
 /// G15: a daemon that was started from a hook of git has that repository in its environment.
 #[tokio::test]
 async fn variables_of_git_in_the_environment_lead_to_no_other_repository() {

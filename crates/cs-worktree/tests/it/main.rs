@@ -37,4 +37,6 @@ mod special;
 #[cfg(test)]
 mod states;
 #[cfg(test)]
+mod unseen;
+#[cfg(test)]
 mod workers;

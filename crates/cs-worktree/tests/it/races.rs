@@ -144,7 +144,7 @@ async fn one_card_asked_for_by_two_processes_has_one_tree() {
 #[tokio::test]
 async fn what_a_crash_left_of_a_clone_is_swept() {
     let bench = Bench::new().await;
-    let half = bench.dir.path().join("state/cards/c1/.new-code-abc/work");
+    let half = bench.dir.path().join("state/cards/c1/.new-code.abc/work");
     fs::create_dir_all(&half).unwrap();
     fs::write(half.join("half"), "x").unwrap();
     let prepared = bench

@@ -57,7 +57,7 @@ async fn g15_a_link_in_the_place_of_a_trashed_directory_is_never_followed() {
 async fn g15_a_mount_inside_a_tree_keeps_it_and_nothing_of_it_goes() {
     let bench = Bench::new().await;
     let dir = bench.dir.path().canonicalize().unwrap();
-    let script = "mount -t tmpfs none \"$1/mounted\" && echo x > \"$1/mounted/file\" && \
+    let script = "mount -t tmpfs none \"$1/mounted\" && echo x > \"$1/mounted/file\" && : > \"$1/began\" && \
         CS_PANEL_TEST_DIR=\"$1\" exec \"$2\" --exact removal::what_happens_beside_a_mount --nocapture";
     fs::create_dir(dir.join("mounted")).unwrap();
     let test = std::env::current_exe().unwrap();
@@ -91,7 +91,6 @@ async fn what_happens_beside_a_mount() {
         return;
     };
     let dir = PathBuf::from(dir);
-    fs::write(dir.join("began"), "").unwrap();
     let worktrees = Bench::open(&dir).await;
     let seen = Repository::inspect(worktrees.git(), &dir.join("user"))
         .await
@@ -112,20 +111,36 @@ async fn what_happens_beside_a_mount() {
             assert_eq!(run_in(&place, &home, "mount", &args).await.exit, Exit::Code(0));
         }
     };
-    fs::create_dir(tree.path.join("inner.ignored")).unwrap();
-    bind(&dir.join("mounted"), &tree.path.join("inner.ignored")).await;
+    // Another file system, and a directory of the same one: only the mount tells that from one of the tree.
+    fs::create_dir_all(dir.join("precious/deep")).unwrap();
+    fs::write(dir.join("precious/deep/file"), "x").unwrap();
+    let mut expected = Vec::new();
+    for (name, from) in [("inner.ignored", "mounted"), ("same.ignored", "precious")] {
+        fs::create_dir(tree.path.join(name)).unwrap();
+        bind(&dir.join(from), &tree.path.join(name)).await;
+        expected.push(Special::Mount(RepoPath::from_bytes(name)));
+    }
     let salvage = worktrees.salvage(&tree, &run_key("r1"), "a test").await.unwrap();
-    let mount = Special::Mount(RepoPath::from_bytes(*b"inner.ignored"));
-    assert_eq!(salvage.completeness, Completeness::Partial(vec![mount]));
+    assert_eq!(salvage.completeness, Completeness::Partial(expected));
     // Mounted after the tree went to the trash.
     let going = dir.join("state/trash/.going-x");
     fs::create_dir_all(going.join("a/b")).unwrap();
     fs::write(going.join("a/file"), "x").unwrap();
-    bind(&dir.join("mounted"), &going.join("a/b")).await;
-    let later = now(&dir) + Duration::from_secs(3600);
-    let emptied = worktrees.empty_trash(Duration::ZERO, later).await.unwrap();
-    assert_eq!(emptied.kept, std::slice::from_ref(&going));
-    assert!(going.join("a/file").exists() && dir.join("mounted/file").exists());
+    for from in ["mounted", "precious"] {
+        bind(&dir.join(from), &going.join("a/b")).await;
+        let later = now(&dir) + Duration::from_secs(3600);
+        let emptied = worktrees.empty_trash(Duration::ZERO, later).await.unwrap();
+        assert_eq!(emptied.kept, std::slice::from_ref(&going));
+        assert!(going.join("a/file").exists() && dir.join("mounted/file").exists());
+        assert!(
+            dir.join("precious/deep/file").exists(),
+            "a bound directory was emptied"
+        );
+        let below = [going.join("a/b").into_os_string()];
+        let args: Vec<&OsStr> = below.iter().map(|arg| arg.as_os_str()).collect();
+        let unmounted = run_in(&dir, &dir.join("home"), "umount", &args).await;
+        assert_eq!(unmounted.exit, Exit::Code(0));
+    }
     fs::write(dir.join("ended"), "").unwrap();
 }
 
@@ -169,7 +184,7 @@ async fn g15_a_linked_working_tree_of_the_user_inside_a_tree_goes_without_harm()
 async fn a_full_disk_is_said_with_its_cure_and_the_tree_stays() {
     let bench = Bench::new().await;
     let dir = bench.dir.path().canonicalize().unwrap();
-    let script = "mkdir \"$1/state\" 2>/dev/null; mount -t tmpfs -o size=6m none \"$1/state\" && \
+    let script = "mkdir \"$1/state\" 2>/dev/null; mount -t tmpfs -o size=6m none \"$1/state\" && : > \"$1/began\" && \
         CS_PANEL_TEST_DIR=\"$1\" exec \"$2\" --exact removal::what_happens_on_a_full_disk --nocapture";
     let test = std::env::current_exe().unwrap();
     let args = ["-m", "sh", "-c", script, "sh"].map(OsStr::new);
@@ -202,7 +217,6 @@ async fn what_happens_on_a_full_disk() {
         return;
     };
     let dir = PathBuf::from(dir);
-    fs::write(dir.join("began"), "").unwrap();
     let worktrees = Bench::open(&dir).await;
     let seen = Repository::inspect(worktrees.git(), &dir.join("user"))
         .await
