@@ -7,7 +7,7 @@ use crate::borders::Border;
 use crate::disk;
 use crate::error::WorktreeError;
 use crate::fetch::Source;
-use crate::gather::gather;
+use crate::gather::{HeadSeen, gather};
 use crate::keys::{Oid, RunKey};
 use crate::repository::Repository;
 use crate::runner::COPY_LIMIT;
@@ -93,10 +93,9 @@ impl Worktrees {
         self.reach(Border::CommitsGathered);
         let look = status::look(&store, tree).await?;
         let before = store.card_head(&tree.spec.card).await?;
-        let head = if gathered.complete_refs {
-            store.commit(&store::run_ref(run, "HEAD")).await?
-        } else {
-            None
+        let head = match gathered.head {
+            HeadSeen::At(commit) => Some(commit),
+            HeadSeen::Unborn | HeadSeen::Unreadable => None,
         };
         let tip = head.clone().unwrap_or_else(|| before.clone());
         if tip != before && store.move_ref(&card, &tip, Some(&before)).await? == RefMove::Stale {

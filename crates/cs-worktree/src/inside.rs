@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::WorktreeError;
-use crate::fetch::{Source, fetch_from};
-use crate::gather;
+use crate::fetch::Source;
+use crate::gather::{self, Gathered, HeadSeen};
 use crate::keys::{Oid, RunKey};
 use crate::parse;
 use crate::path::RepoPath;
@@ -158,11 +158,14 @@ impl<'a> Job<'a> {
         let head = match &git_dir {
             None => None,
             Some(git_dir) => {
-                let (head, whole) = self.gather(git_dir).await?;
-                if !whole {
+                let gathered = self.gather(git_dir).await?;
+                if !gathered.is_whole() {
                     left.push(self.unsaved(is_declared));
                 }
-                head
+                match gathered.head {
+                    HeadSeen::At(commit) => Some(commit),
+                    HeadSeen::Unborn | HeadSeen::Unreadable => None,
+                }
             }
         };
         // What could not be fetched from is not read from either; it keeps the tree.
@@ -209,33 +212,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Fetches what it committed; gives its HEAD and whether everything came.
-    async fn gather(&self, git_dir: &Path) -> Result<(Option<Oid>, bool), WorktreeError> {
-        let source = Source::at(git_dir.to_owned());
-        if !source.is_safe(self.store).await? || size_of(git_dir) > GIT_DIR_MAX_BYTES {
-            return Ok((None, false));
+    /// Fetches what it committed.
+    async fn gather(&self, git_dir: &Path) -> Result<Gathered, WorktreeError> {
+        if size_of(git_dir) > GIT_DIR_MAX_BYTES {
+            return Ok(Gathered::nothing());
         }
-        let all = format!("+refs/*:{}refs/*", self.under);
-        let refs = fetch_from(self.store, &source, &[&all]).await?;
-        let has_head = self.has_head(git_dir).await?;
-        let head_ref = format!("{}HEAD", self.under);
-        let head = has_head == Some(true)
-            && fetch_from(self.store, &source, &[&format!("+HEAD:{head_ref}")]).await?;
-        let history = gather::gather_reflogs(self.store, &source, &self.under).await?;
-        let head_known = head || has_head == Some(false);
-        let commit = if head {
-            self.store.commit(&head_ref).await?
-        } else {
-            None
-        };
-        Ok((commit, refs && head_known && history))
-    }
-
-    /// Whether its HEAD names a commit; `None` when it cannot be asked.
-    async fn has_head(&self, git_dir: &Path) -> Result<Option<bool>, WorktreeError> {
-        let ask = self.store.call("ls-remote").args(["ls-remote", "--quiet"]);
-        let answer = self.store.git.run(ask.arg(git_dir).arg("HEAD")).await?;
-        Ok((answer.code == 0).then_some(!answer.stdout.is_empty()))
+        gather::gather(self.store, &Source::at(git_dir.to_owned()), &self.under).await
     }
 
     /// Files that the enclosing repository tracks are saved although this one ignores them.

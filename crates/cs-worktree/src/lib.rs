@@ -48,6 +48,7 @@ mod mounts;
 mod parse;
 mod path;
 mod person;
+mod plain;
 mod probe;
 mod procs;
 mod readback;

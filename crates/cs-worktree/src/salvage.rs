@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use bstr::ByteSlice;
 use serde::{Deserialize, Serialize};
 
 use crate::Worktrees;
@@ -13,13 +14,14 @@ use crate::discard::DiscardProof;
 use crate::disk;
 use crate::error::WorktreeError;
 use crate::fetch::Source;
-use crate::gather;
+use crate::gather::{self, HeadSeen};
 use crate::inside::{self, Graft};
 use crate::keys::{Oid, RunKey};
 use crate::lfs;
 use crate::manifest::{self, Manifest};
 use crate::parse;
 use crate::path::RepoPath;
+use crate::plain;
 use crate::special::Special;
 use crate::staged;
 use crate::status::{self, EntryKind, Look};
@@ -31,6 +33,8 @@ use crate::walk;
 const SNAPSHOTS_MAX: u32 = 64;
 /// Files that git refuses one by one before we stop trying.
 const REFUSED_MAX: usize = 50;
+/// It has a line for each head that is merged.
+const MERGE_HEAD_MAX_BYTES: u64 = 64 << 10;
 /// Ignored paths that the manifest names.
 const IGNORED_NAMED: usize = 100;
 
@@ -165,9 +169,10 @@ impl Worktrees {
         if !has_lfs {
             look.special.push(Special::HistoryIncomplete);
         }
-        if !gathered.complete_refs {
+        if !matches!(gathered.head, HeadSeen::At(_)) {
             look.special.push(Special::HeadUnreadable);
-        } else if !gathered.complete_history {
+        }
+        if !gathered.complete_refs || !gathered.complete_history {
             look.special.push(Special::HistoryIncomplete);
         }
         Ok(look)
@@ -277,7 +282,8 @@ async fn same_snapshot(store: &Store, a: &Oid, b: &Oid, parent: Option<&Oid>) ->
 }
 
 async fn merge_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
-    let text = std::fs::read_to_string(tree.path.join(".git/MERGE_HEAD")).unwrap_or_default();
+    let text = plain::read(&tree.path.join(".git/MERGE_HEAD"), MERGE_HEAD_MAX_BYTES).unwrap_or_default();
+    let text = text.to_str_lossy();
     let Some(oid) = text.lines().next().and_then(|line| Oid::new(line.trim()).ok()) else {
         return Ok(None);
     };

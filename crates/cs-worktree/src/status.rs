@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::Worktrees;
 use crate::busy;
 use crate::error::WorktreeError;
-use crate::fetch::{Source, fetch_from};
+use crate::fetch::{Readable, Source, fetch_from};
 use crate::keys::Oid;
 use crate::lfs;
 use crate::parse::{self, GITLINK, IndexEntry};
@@ -230,10 +230,16 @@ pub(crate) async fn look_inside(
 /// Fetches the tree's HEAD into the store; `None` when it cannot be read. The caller holds the lock of the codebase.
 pub(crate) async fn fetch_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
     let name = format!("refs/cs-panel/card/{}/seen", tree.spec.card);
-    let refspec = format!("+HEAD:{name}");
-    if !fetch_from(store, &Source::of(tree), &[&refspec]).await? {
+    let source = Source::of(tree);
+    if source.readable(store).await? == Readable::No {
         return Ok(None);
     }
+    // Git may refuse the new value without a word: what is there afterwards is new.
+    let forget = store
+        .call("update-ref")
+        .args(["update-ref", "--no-deref", "-d", &name]);
+    store.git.ok(forget).await?;
+    fetch_from(store, &source, &[format!("+HEAD:{name}")]).await?;
     store.commit(&name).await
 }
 

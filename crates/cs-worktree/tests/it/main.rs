@@ -15,6 +15,8 @@ mod files;
 #[cfg(test)]
 mod forget;
 #[cfg(test)]
+mod gathered;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod inside;
