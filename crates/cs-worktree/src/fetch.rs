@@ -93,6 +93,11 @@ impl Source {
         own.into_iter().chain(linked).collect()
     }
 
+    /// Whether its reflogs are files that can be read.
+    pub(crate) fn has_plain_logs(&self) -> bool {
+        self.common_dir.join("reftable").symlink_metadata().is_err()
+    }
+
     /// The commits at which linked working trees stand without a branch.
     pub(crate) fn detached_heads(&self) -> Vec<Oid> {
         let head = |dir: PathBuf| {

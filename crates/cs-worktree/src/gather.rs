@@ -168,7 +168,7 @@ async fn fetch_listed(
 /// Fetches what only the reflogs know; says whether all of it came that the repository still has.
 async fn gather_reflogs(store: &Store, source: &Source, under: &str) -> Result<bool, WorktreeError> {
     let mut mentioned = BTreeSet::new();
-    let mut complete = true;
+    let mut complete = source.has_plain_logs();
     for logs in source.logs() {
         complete &= read_reflogs(&logs, 0, &mut mentioned);
     }

@@ -5,6 +5,7 @@
 //! its own. What cannot be saved whole stays a [`Special`], and keeps the tree.
 
 mod graft;
+mod modules;
 mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +13,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::WorktreeError;
+use crate::error::{GitError, WorktreeError};
 use crate::fetch::Source;
 use crate::gather::{self, Gathered, HeadSeen};
 use crate::keys::{Oid, RunKey};
+use crate::lfs;
 use crate::parse;
 use crate::path::RepoPath;
 use crate::salvage;
@@ -26,7 +28,7 @@ use crate::store::{self, Store};
 use crate::tree::Tree;
 
 pub(crate) use graft::Graft;
-use place::{declared, git_dir_of, ignored, short_name, size_of, zero};
+use place::{declared, git_dir_of, left_alone, short_name, size_of, zero};
 
 /// Repositories inside one tree that are saved; with more of them the tree is kept.
 const REPOSITORIES_MAX: usize = 200;
@@ -63,30 +65,34 @@ pub(crate) async fn save(
     if all.len() > REPOSITORIES_MAX {
         return Ok(SavedAll::default());
     }
-    let ignored = ignored(store, look, &all).await?;
+    let left_alone = left_alone(store, look, &all).await?;
     let declared = declared(store, tree).await?;
     all.sort();
     let mut saved = SavedAll::default();
     let mut waiting: BTreeMap<RepoPath, Vec<Graft>> = BTreeMap::new();
-    let mut budget = Budget::default();
+    let mut budget = std::mem::take(&mut look.budget);
+    let mut gathered = BTreeSet::new();
     for path in all.iter().rev() {
-        if ignored.iter().any(|dir| path.is_within(dir)) {
+        if left_alone.iter().any(|dir| path.is_within(dir)) {
             continue;
         }
         let mut job = Job::new(store, tree, look, run, path, &all);
         let grafts = waiting.remove(path).unwrap_or_default();
         let is_declared = declared.contains(path);
-        let done = job.save(grafts, is_declared, &mut budget).await?;
+        gathered.extend(git_dir_of(&job.root, &tree.path).and_then(|dir| dir.canonicalize().ok()));
+        let done = match job.save(grafts, is_declared, &mut budget).await {
+            Ok(done) => done,
+            Err(error) if is_of_git(&error) => {
+                // One repository over which git stumbles must not keep the others and the tree itself from being saved.
+                tracing::warn!(%path, %error, "a repository inside a tree cannot be saved");
+                let unsaved = job.unsaved(is_declared);
+                look.special.push(unsaved);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         saved.inside.push(done.saved);
-        let whole = done.left.is_empty();
-        look.special.extend(done.left);
-        if whole {
-            let named = [
-                Special::NestedRepository(path.clone()),
-                Special::Submodule(path.clone()),
-            ];
-            look.special.retain(|special| !named.contains(special));
-        }
+        name_left(look, path, done.left);
         if let Some(graft) = done.graft {
             match enclosing(path, &all) {
                 Some(outer) => waiting
@@ -97,14 +103,32 @@ pub(crate) async fn save(
             }
         }
     }
+    modules::save(store, tree, look, run, &gathered, &mut saved).await?;
     saved.inside.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(saved)
+}
+
+/// Takes a repository that was saved whole from the special things, or says what was left of it.
+fn name_left(look: &mut Look, path: &RepoPath, left: Vec<Special>) {
+    if left.is_empty() {
+        let named = [
+            Special::NestedRepository(path.clone()),
+            Special::Submodule(path.clone()),
+        ];
+        look.special.retain(|special| !named.contains(special));
+    }
+    look.special.extend(left);
 }
 
 /// The nearest of the repositories in which this one lies; `None` for the tree itself.
 fn enclosing<'a>(path: &RepoPath, all: &'a [RepoPath]) -> Option<&'a RepoPath> {
     path.parents()
         .find_map(|parent| all.iter().find(|other| **other == parent))
+}
+
+/// Whether git ran and could not do it, rather than that it could not be run at all.
+fn is_of_git(error: &WorktreeError) -> bool {
+    matches!(error, WorktreeError::Git(error) if !matches!(error, GitError::Start { .. }))
 }
 
 struct Job<'a> {
@@ -159,7 +183,8 @@ impl<'a> Job<'a> {
             None => None,
             Some(git_dir) => {
                 let gathered = self.gather(git_dir).await?;
-                if !gathered.is_whole() {
+                let has_lfs = lfs::take_objects(self.store, git_dir).await?;
+                if !gathered.is_whole() || !has_lfs {
                     left.push(self.unsaved(is_declared));
                 }
                 match gathered.head {

@@ -112,7 +112,7 @@ pub(crate) async fn settle(
 }
 
 enum State {
-    /// Its content is the committed one.
+    /// Its content is the committed one, and is in the store.
     Unchanged,
     /// It is a pointer itself, which is saved as it is.
     IsPointer,
@@ -140,12 +140,13 @@ fn judge(store: &Store, file: &Path, committed: Option<&Pointer>) -> State {
         return State::IsPointer;
     }
     match Pointer::of_file(file) {
+        Ok(pointer) if keep(file, &pointer, &pointer.object(store)).is_err() => State::NotKept,
         Ok(pointer) if committed == Some(&pointer) => State::Unchanged,
-        Ok(pointer) if keep(file, &pointer, &pointer.object(store)).is_ok() => State::Kept(Noted {
+        Ok(pointer) => State::Kept(Noted {
             text: pointer.text(),
             is_executable: meta.mode() & 0o100 != 0,
         }),
-        Ok(_) | Err(_) => State::NotKept,
+        Err(_) => State::NotKept,
     }
 }
 
@@ -306,7 +307,10 @@ pub(crate) fn fill(store: &Store, root: &Path, paths: &[RepoPath]) -> Result<(),
         };
         let object = pointer.object(store);
         if object.is_file() {
-            fs::copy(&object, &file).map_err(WorktreeError::io("write", &file))?;
+            // Into the file that is there: its mode is that of the snapshot, not that of the object.
+            let from = File::open(&object).map_err(WorktreeError::io("read", &object))?;
+            let written = File::create(&file).and_then(|mut to| io::copy(&mut { from }, &mut to));
+            written.map_err(WorktreeError::io("write", &file))?;
         }
     }
     Ok(())

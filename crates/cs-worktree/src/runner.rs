@@ -368,6 +368,8 @@ impl Git {
             ("SSH_ASKPASS_REQUIRE", "never"),
             ("GIT_SSH_COMMAND", "ssh -oBatchMode=yes -oConnectTimeout=15"),
             ("GIT_NO_LAZY_FETCH", "1"),
+            // The refs and reflogs of our stores and clones are read as files.
+            ("GIT_DEFAULT_REF_FORMAT", "files"),
             ("GIT_EDITOR", "false"),
             ("GIT_PAGER", "cat"),
             ("LC_ALL", "C.UTF-8"),

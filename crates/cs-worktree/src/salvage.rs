@@ -22,6 +22,7 @@ use crate::manifest::{self, Manifest};
 use crate::parse;
 use crate::path::RepoPath;
 use crate::plain;
+use crate::runner::COPY_LIMIT;
 use crate::special::Special;
 use crate::staged;
 use crate::status::{self, EntryKind, Look};
@@ -231,9 +232,12 @@ struct Asked<'a> {
 
 /// Compares the files with the snapshot, and names those that are not in it.
 pub(crate) async fn name_unsaved(store: &Store, look: &mut Look) -> Result<(), WorktreeError> {
+    if look.special.iter().any(|s| matches!(s, Special::TooMany { .. })) {
+        return Ok(());
+    }
     for left in status::compare(store, look).await? {
         let named = look.special.iter().any(|s| left_out_path(s) == Some(&left.path));
-        if !named && !look.special.iter().any(|s| matches!(s, Special::TooMany { .. })) {
+        if !named {
             look.special.push(Special::NotSaved(left.path));
         }
     }
@@ -371,6 +375,7 @@ async fn add(store: &Store, look: &Look, files: Vec<RepoPath>) -> Result<Vec<Rep
         let add = look.call(store, "update-index");
         let add = add
             .args(["update-index", "--add", "--replace", "-z", "--stdin"])
+            .limit(COPY_LIMIT)
             .stdin(names);
         if store.git.run(add).await?.code == 0 {
             continue;

@@ -39,7 +39,7 @@ pub enum Special {
     TooLarge(RepoPath),
     /// More changed files than the limit; none of them is in the snapshot.
     TooMany {
-        /// How many.
+        /// How many, at least.
         files: usize,
     },
     /// A file that git could not add, or that changed while it was saved.
@@ -88,8 +88,9 @@ impl Special {
             | Self::Unmerged
             | Self::IndexUnreadable
             | Self::HeadUnreadable
-            | Self::HistoryIncomplete => Self::NestedRepository(dir.clone()),
-            whole @ (Self::TooMany { .. } | Self::ChangedMeanwhile) => whole,
+            | Self::HistoryIncomplete
+            | Self::TooMany { .. } => Self::NestedRepository(dir.clone()),
+            Self::ChangedMeanwhile => Self::ChangedMeanwhile,
         }
     }
 }

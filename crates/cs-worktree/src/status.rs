@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Worktrees;
 use crate::busy;
-use crate::error::WorktreeError;
-use crate::fetch::{Readable, Source, fetch_from};
+use crate::error::{GitError, WorktreeError};
+use crate::fetch::{self, Readable, Source, fetch_from};
 use crate::keys::Oid;
 use crate::lfs;
 use crate::parse::{self, GITLINK, IndexEntry};
@@ -109,6 +109,8 @@ pub(crate) struct Look {
     pub(crate) pointers: BTreeMap<RepoPath, lfs::Noted>,
     /// Files whose content is the one that their committed pointer names.
     unchanged: BTreeSet<RepoPath>,
+    /// What the files of the tree itself have taken of the limits; the repositories inside it come after them.
+    pub(crate) budget: Budget,
 }
 
 impl Look {
@@ -151,6 +153,7 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
         staged: Vec::new(),
         pointers: BTreeMap::new(),
         unchanged: BTreeSet::new(),
+        budget: Budget::default(),
     };
     look.special.extend(walk::beside(&tree.path));
     if look.head.is_none() {
@@ -175,8 +178,10 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
             .into_iter()
             .map(Special::UnderWay),
     );
-    look.fill(store, &tree.path.join(".git"), &committed, &mut Budget::default())
+    let mut budget = Budget::default();
+    look.fill(store, &tree.path.join(".git"), &committed, &mut budget)
         .await?;
+    look.budget = budget;
     seed::keep(store, &tree.spec.card, &look.index());
     Ok(look)
 }
@@ -214,15 +219,25 @@ pub(crate) async fn look_inside(
         staged: Vec::new(),
         pointers: BTreeMap::new(),
         unchanged: BTreeSet::new(),
+        budget: Budget::default(),
     };
     let seed = match &look.head {
         Some(head) => head.as_str(),
         None => "--empty",
     };
     let read = look.call(store, "read-tree").args(["read-tree", seed]);
-    store.git.ok(read).await?;
+    if fetch::answered(store.git.ok(read).await)?.is_none() {
+        // Its commit has paths that no index takes: all of its files are saved as new ones.
+        look.head = None;
+        look.special.push(Special::HeadUnreadable);
+        drop(fs::remove_file(look.index()));
+        let read = look.call(store, "read-tree").args(["read-tree", "--empty"]);
+        store.git.ok(read).await?;
+    }
     let git_dir = inside.git_dir.unwrap_or_else(|| look.root.join(".git"));
     let committed = entries(store, &look).await?;
+    look.special
+        .extend(busy::under_way(&git_dir).into_iter().map(Special::UnderWay));
     look.fill(store, &git_dir, &committed, budget).await?;
     Ok(look)
 }
@@ -386,7 +401,13 @@ impl Look {
     ) -> Result<(), WorktreeError> {
         read_own_index(store, git_dir, self, committed).await?;
         open_links(store, self, committed).await?;
-        self.entries = compare(store, self).await?;
+        self.entries = match compare(store, self).await {
+            Err(WorktreeError::Git(GitError::OverCap { .. })) => {
+                self.special.push(Special::TooMany { files: FILES_MAX + 1 });
+                Vec::new()
+            }
+            compared => compared?,
+        };
         find_filtered(store, self).await?;
         find_unsavable(self, budget);
         self.special.sort();
@@ -470,6 +491,8 @@ fn find_unsavable(look: &mut Look, budget: &mut Budget) {
     budget.files += look.entries.len();
     if budget.files > FILES_MAX {
         look.special.push(Special::TooMany { files: budget.files });
+        // What is not saved takes nothing away from the others.
+        budget.files -= look.entries.len();
         return;
     }
     let mut special = Vec::new();

@@ -17,12 +17,35 @@ use crate::tree::Tree;
 /// A file `.git` is one line.
 const LINK_MAX_BYTES: u64 = 4096;
 
-/// The repositories that the tree ignores, with its files: they are no part of the work, and they stay where they are.
-pub(super) async fn ignored(
+/// The repositories that stay where they are: those that the tree ignores, which are no part of the work, and those of which
+/// git does not say whether it does.
+pub(super) async fn left_alone(
     store: &Store,
     look: &Look,
     repositories: &[RepoPath],
 ) -> Result<Vec<RepoPath>, WorktreeError> {
+    if let Some(ignored) = ask_ignored(store, look, repositories).await? {
+        return Ok(ignored);
+    }
+    // Git answers for none of them when one lies inside a submodule. That of another repository is judged with that one.
+    let is_inner = |path: &RepoPath| path.parents().any(|parent| repositories.contains(&parent));
+    let mut left = Vec::new();
+    for path in repositories {
+        match ask_ignored(store, look, std::slice::from_ref(path)).await? {
+            Some(ignored) => left.extend(ignored),
+            None if is_inner(path) => {}
+            None => left.push(path.clone()),
+        }
+    }
+    Ok(left)
+}
+
+/// Asks git which of these paths the tree ignores; `None` when it does not say.
+async fn ask_ignored(
+    store: &Store,
+    look: &Look,
+    repositories: &[RepoPath],
+) -> Result<Option<Vec<RepoPath>>, WorktreeError> {
     let mut names = Vec::new();
     for path in repositories {
         names.extend_from_slice(b"./");
@@ -30,15 +53,15 @@ pub(super) async fn ignored(
         names.push(0);
     }
     if names.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     let ask = look.call(store, "check-ignore").dotted_paths();
     let ask = ask.args(["check-ignore", "-z", "--stdin"]).stdin(names);
-    // Its exit code only says whether there is one.
     let answer = store.git.run(ask).await?;
     let plain =
         |path: RepoPath| RepoPath::from_bytes(path.as_bytes().strip_prefix(b"./").unwrap_or_default());
-    Ok(parse::z_paths(&answer.stdout).into_iter().map(plain).collect())
+    // 1: it ignores none.
+    Ok(matches!(answer.code, 0 | 1).then(|| parse::z_paths(&answer.stdout).into_iter().map(plain).collect()))
 }
 
 /// The submodules that the tree declares, also those inside each other. The file is read as data.

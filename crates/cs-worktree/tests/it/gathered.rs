@@ -195,3 +195,181 @@ async fn a_pipe_in_a_git_directory_holds_nobody_up() {
         assert_eq!(text, "mine", "{place}");
     }
 }
+
+/// A commit that was never published stays although the submodule was put away.
+#[tokio::test]
+async fn commits_of_a_submodule_whose_directory_is_gone_are_gathered() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let url = bench.user.to_str().unwrap();
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        url,
+        "sub",
+    ];
+    git(&tree.path, &add).await;
+    git(&tree.path, &["commit", "-q", "-m", "a submodule"]).await;
+    let sub = tree.path.join("sub");
+    fs::write(sub.join("README"), "unpublished").unwrap();
+    let lost = commit_all(&sub, "unpublished").await;
+    git(&tree.path, &["submodule", "--quiet", "deinit", "-f", "sub"]).await;
+    let salvage = bench.salvage(&tree, "r1").await;
+    assert_eq!(salvage.completeness, Completeness::Nothing);
+    assert!(is_held(&bench, &lost).await, "{lost} is on no ref of the run");
+}
+
+/// Writes a commit with a file `.git`, which no index takes.
+async fn poison(dir: &Path) {
+    let blob = git(dir, &["rev-parse", "HEAD:code"]).await;
+    let body = ["100644 .git\0".as_bytes(), &bytes_of(&blob)].concat();
+    fs::write(dir.join(".git/body"), body).unwrap();
+    let write = ["hash-object", "-w", "-t", "tree", "--literally", ".git/body"];
+    let bad = git(dir, &write).await;
+    let commit = git(dir, &["commit-tree", "-m", "bad", &bad]).await;
+    git(dir, &["update-ref", "HEAD", &commit]).await;
+}
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    (0..hex.len()).step_by(2).map(byte).collect()
+}
+
+#[tokio::test]
+async fn a_repository_inside_whose_commit_no_index_takes_keeps_the_tree_and_all_files_are_saved() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("mine"), "mine").unwrap();
+    let lib = tree.path.join("lib");
+    repository_at(&lib, "code").await;
+    poison(&lib).await;
+    let salvage = check_kept(&bench, &tree, Special::NestedRepository(path("lib"))).await;
+    let commit = salvage.commit.unwrap();
+    for name in ["mine", "lib/code"] {
+        bench.in_store(&["show", &format!("{commit}:{name}")]).await;
+    }
+}
+
+#[tokio::test]
+async fn too_many_files_in_a_repository_inside_do_not_empty_the_snapshot_of_the_tree() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("mine"), "mine").unwrap();
+    let many = tree.path.join("many");
+    repository_at(&many, "code").await;
+    for number in 0..20_001 {
+        fs::write(many.join(number.to_string()), "").unwrap();
+    }
+    let few = tree.path.join("few");
+    repository_at(&few, "code").await;
+    fs::write(few.join("new"), "new").unwrap();
+    let salvage = bench.salvage(&tree, "r1").await;
+    let kept = vec![Special::NestedRepository(path("many"))];
+    assert_eq!(salvage.completeness, Completeness::Partial(kept));
+    let commit = salvage.commit.unwrap();
+    for name in ["mine", "few/new", "many/code"] {
+        bench.in_store(&["show", &format!("{commit}:{name}")]).await;
+    }
+}
+
+/// Git says nothing at all of what is ignored when it is asked about a path inside a submodule.
+#[tokio::test]
+async fn an_ignored_repository_stays_out_of_git_also_beside_one_inside_a_submodule() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let link = format!("160000,{},lib", "a".repeat(40));
+    git(&tree.path, &["update-index", "--add", "--cacheinfo", &link]).await;
+    git(&tree.path, &["commit", "-q", "-m", "a link"]).await;
+    repository_at(&tree.path.join("lib/inner"), "code").await;
+    repository_at(&tree.path.join("zz.ignored"), "secret").await;
+    let salvage = check_kept(&bench, &tree, Special::NestedRepository(path("zz.ignored"))).await;
+    let Completeness::Partial(reasons) = &salvage.completeness else {
+        unreachable!()
+    };
+    assert!(reasons.contains(&Special::NestedRepository(path("lib/inner"))));
+    if let Some(commit) = salvage.commit {
+        let files = bench.in_store(&["ls-tree", "-r", commit.as_str()]).await;
+        assert!(!files.contains("secret"), "{files}");
+    }
+}
+
+#[tokio::test]
+async fn an_operation_under_way_in_a_repository_inside_keeps_the_tree() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let lib = tree.path.join("lib");
+    repository_at(&lib, "code").await;
+    fs::write(lib.join("more"), "more").unwrap();
+    commit_all(&lib, "more").await;
+    fs::write(lib.join("code"), "in progress").unwrap();
+    try_git(&lib, &["rebase", "-q", "--autostash", "-x", "false", "HEAD^"]).await;
+    assert!(lib.join(".git/rebase-merge/autostash").exists());
+    check_kept(&bench, &tree, Special::NestedRepository(path("lib"))).await;
+}
+
+/// Where git can make one: its reflogs are no files.
+#[tokio::test]
+async fn a_repository_inside_with_a_reftable_keeps_the_tree() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let lib = tree.path.join("lib");
+    let made = try_git(&tree.path, &["init", "-q", "--ref-format=reftable", "lib"]).await;
+    if made.exit != cs_supervise::command::Exit::Code(0) {
+        return;
+    }
+    fs::write(lib.join("code"), "code").unwrap();
+    commit_all(&lib, "code").await;
+    check_kept(&bench, &tree, Special::NestedRepository(path("lib"))).await;
+}
+
+/// The pointer and the name of a content of 100 zeros.
+const SHA256: &str = "cd00e292c5970d3c5e2f0ffa5171e555bc46bfc4faddfb4a418b6840b86e79a3";
+
+#[tokio::test]
+async fn the_content_of_a_committed_lfs_pointer_goes_to_the_store_and_comes_back_with_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let pointer = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{SHA256}\nsize 100\n");
+    bench
+        .agent_commits(&tree, ".gitattributes", "*.bin filter=lfs -text\n")
+        .await;
+    bench.agent_commits(&tree, "known.bin", &pointer).await;
+    fs::write(tree.path.join("known.bin"), [0; 100]).unwrap();
+    let salvage = bench.salvage(&tree, "r1").await;
+    assert_eq!(salvage.completeness, Completeness::Nothing);
+    let object = bench.store().join("lfs/objects/cd/00").join(SHA256);
+    assert_eq!(fs::read(&object).unwrap(), [0; 100]);
+    let run = tree.path.join("run.bin");
+    fs::write(&run, [0; 100]).unwrap();
+    fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
+    let reference = bench.salvage(&tree, "r1").await.reference.unwrap();
+    let to = bench.dir.path().canonicalize().unwrap().join("back");
+    let code = &tree.spec.codebase;
+    bench
+        .worktrees
+        .restore_to_directory(code, &reference, &to)
+        .await
+        .unwrap();
+    let back = to.join("run.bin");
+    assert_eq!(fs::read(&back).unwrap(), [0; 100]);
+    assert_eq!(back.metadata().unwrap().permissions().mode() & 0o777, 0o755);
+}
+
+#[tokio::test]
+async fn lfs_contents_of_a_repository_inside_go_to_the_store() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let lib = tree.path.join("lib");
+    repository_at(&lib, "code").await;
+    let objects = lib.join(".git/lfs/objects/cd/00");
+    fs::create_dir_all(&objects).unwrap();
+    fs::write(objects.join(SHA256), [0; 100]).unwrap();
+    let salvage = bench.salvage(&tree, "r1").await;
+    assert_eq!(salvage.completeness, Completeness::Complete);
+    let kept = bench.store().join("lfs/objects/cd/00").join(SHA256);
+    assert_eq!(fs::read(kept).unwrap(), [0; 100]);
+}
