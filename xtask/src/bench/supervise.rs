@@ -67,7 +67,8 @@ struct Quiet {
     shims_dirty_bytes: u64,
 }
 
-/// Measures, prints the figures, and fails when a limit is missed. The short form judges nothing but whether the line is intact.
+/// Measures, prints the figures, and fails when a limit is missed. The short form judges no figure, only whether the long
+/// line is intact.
 pub(super) fn run(size: Size) -> Result<()> {
     let begun = Instant::now();
     cargo_bench(&["--no-run"]).run()?;
@@ -80,21 +81,23 @@ pub(super) fn run(size: Size) -> Result<()> {
         Size::Full => "full",
         Size::Short => "short",
     };
-    let mut missed = Vec::new();
+    let (mut missed, mut broken) = (Vec::new(), Vec::new());
     let mut rows = vec!["| what | measured | wanted |\n|---|---|---|".to_owned()];
     cargo_bench(&["--", &path, size_name]).read_lines(|text| {
         let line: Line = serde_json::from_str(text).with_context(|| format!("a bench printed {text}"))?;
         missed.extend(judge(&line));
+        broken.extend(what_broke(&line));
         rows.extend(show(&line));
         Ok(())
     })?;
     say(&format!("\n{}\n", rows.join("\n")));
     say(&format!("measured in {} s", begun.elapsed().as_secs()));
     match size {
-        Size::Short => {
-            say("nothing is judged: --short has too few rounds");
+        Size::Short if broken.is_empty() => {
+            say("no figure is judged: --short has too few rounds");
             Ok(())
         }
+        Size::Short => bail!("supervision does not work:\n  {}", broken.join("\n  ")),
         Size::Full if missed.is_empty() => Ok(()),
         Size::Full => bail!("supervision costs more than it may:\n  {}", missed.join("\n  ")),
     }
@@ -136,10 +139,21 @@ fn judge_line(line: &LongLine) -> Vec<String> {
             mega(most)
         ));
     }
-    if !line.is_intact {
-        missed.push("a long line was not cut at its cap, or what follows it was not read".to_owned());
-    }
+    missed.extend(what_broke_in(line));
     missed
+}
+
+/// Returns a sentence for what does not work at all, however fast the machine is and few the rounds are.
+fn what_broke(line: &Line) -> Option<String> {
+    match line {
+        Line::LongLine(line) => what_broke_in(line),
+        Line::Pour(_) | Line::Force { .. } | Line::Adopt { .. } | Line::Quiet(_) => None,
+    }
+}
+
+fn what_broke_in(line: &LongLine) -> Option<String> {
+    let sentence = || "a long line was not cut at its cap, or what follows it was not read".to_owned();
+    (!line.is_intact).then(sentence)
 }
 
 /// The rows of a table in Markdown.
@@ -269,6 +283,21 @@ mod tests {
         assert!(missed(|it| it.shim_bytes += 1).contains("shim"));
         assert!(missed(|it| it.spool_bytes += 1).contains("spool"));
         assert!(missed(|it| it.is_intact = false).contains("cut"));
+    }
+
+    #[test]
+    fn the_short_form_fails_on_a_line_that_is_not_intact_and_on_no_figure() {
+        let slow = LongLine {
+            follower_bytes: u64::MAX,
+            ..line()
+        };
+        assert_eq!(what_broke(&Line::LongLine(slow)), None);
+        assert_eq!(what_broke(&pour(f64::NAN)), None);
+        let broken = LongLine {
+            is_intact: false,
+            ..line()
+        };
+        assert!(what_broke(&Line::LongLine(broken)).is_some_and(|it| it.contains("cut")));
     }
 
     #[test]

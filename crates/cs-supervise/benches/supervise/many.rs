@@ -14,7 +14,8 @@ use tokio::task::JoinSet;
 
 use crate::pour::LINE_CAP_BYTES;
 use crate::stage::{
-    millis, own_pid, owner, private_dirty_bytes, processor_nanos, role, spec, start, status_bytes, text,
+    millis, own_pid, own_processor_nanos, owner, private_dirty_bytes, role, shim_processor_nanos, spec,
+    start, status_bytes, text,
 };
 use crate::{Done, Size};
 
@@ -87,7 +88,7 @@ pub(crate) async fn start_and_stay(directory: &Path, count: usize) -> Done {
     std::future::pending().await
 }
 
-/// The owner after it: asks for all of them at once, as a daemon does at its start.
+/// The owner after it: asks for all of them at once, as a daemon does at its start. Their output is not opened.
 pub(crate) async fn adopt(directory: &Path, count: usize) -> Done {
     let begun = Instant::now();
     let mut surveys = JoinSet::new();
@@ -130,11 +131,15 @@ pub(crate) async fn quiet(directory: &Path, count: usize, seconds: u64) -> Done 
         });
     }
     tokio::time::sleep(YOUTH).await;
-    let spent = |pids: &[i32]| pids.iter().map(|pid| processor_nanos(*pid)).sum::<Done<u64>>();
+    let spent = |pids: &[i32]| {
+        pids.iter()
+            .map(|pid| shim_processor_nanos(*pid))
+            .sum::<Done<u64>>()
+    };
     let begun = Instant::now();
-    let before = (processor_nanos(own_pid()?)?, spent(&pids)?);
+    let before = (own_processor_nanos()?, spent(&pids)?);
     tokio::time::sleep(Duration::from_secs(seconds)).await;
-    let after = (processor_nanos(own_pid()?)?, spent(&pids)?);
+    let after = (own_processor_nanos()?, spent(&pids)?);
     let nanos = begun.elapsed().as_nanos() as f64;
     let dirty = pids
         .iter()
@@ -146,9 +151,9 @@ pub(crate) async fn quiet(directory: &Path, count: usize, seconds: u64) -> Done 
             "line": "quiet",
             "executions": count,
             "seconds": nanos / 1e9,
-            "owner_share": (after.0 - before.0) as f64 / nanos,
+            "owner_share": after.0.saturating_sub(before.0) as f64 / nanos,
             "owner_bytes": status_bytes(own_pid()?, "VmRSS:")?,
-            "shims_share": (after.1 - before.1) as f64 / nanos,
+            "shims_share": after.1.saturating_sub(before.1) as f64 / nanos,
             "shims_dirty_bytes": dirty,
         })
     );

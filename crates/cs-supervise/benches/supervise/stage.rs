@@ -86,14 +86,16 @@ fn kib_bytes(file: &str, name: &str) -> Done<u64> {
     Ok(kib.parse::<u64>()? * 1024)
 }
 
-/// How long a process and its threads have been on a processor, in nanoseconds.
-pub(crate) fn processor_nanos(pid: i32) -> Done<u64> {
-    let mut nanos = 0;
-    for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
-        nanos += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
-    }
-    Ok(nanos)
+/// How long this process has been on a processor, with all threads that it has and had.
+pub(crate) fn own_processor_nanos() -> Done<u64> {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Ok(u64::try_from(Duration::try_from(spent)?.as_nanos())?)
+}
+
+/// How long a shim has been on a processor: it has one thread for all its life.
+pub(crate) fn shim_processor_nanos(pid: i32) -> Done<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
+    Ok(text.split(' ').next().unwrap_or_default().parse()?)
 }
 
 pub(crate) fn own_pid() -> Done<i32> {
