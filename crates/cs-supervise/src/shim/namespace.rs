@@ -2,7 +2,8 @@
 //! when that dies with its shim.
 //!
 //! Where this user may not make one, a user namespace is made with it, in which the user is who it was and nobody else exists: programs
-//! that become another user, such as `sudo`, do not work in it. In the namespace `/proc` shows what is in it, so that numbers that an
+//! that become another user, such as `sudo`, do not work in it. The shim is in it as well, and may no longer read the environment of
+//! processes that are not: a sweep by cookie finds nothing outside, where nothing of the agent can be. In the namespace `/proc` shows what is in it, so that numbers that an
 //! agent finds there are those that it may signal.
 
 use std::fs;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use cs_supervise::{AgentExit, Feature, HoldError, Lack, Proof, Verdict};
 use libtest_mimic::Trial;
@@ -58,7 +58,8 @@ async fn sees_its_own(scratch: Scratch) {
     let mut spec = spec_of(&[]);
     let script = "sleep 60 & kill -0 $! && echo ours; ls /proc | grep -c '^[0-9]'; kill $!; \
                   kill -0 OUTSIDE 2>/dev/null || echo 'no such'";
-    let script = script.replace("OUTSIDE", &std::process::id().to_string());
+    let outside = Outside::new();
+    let script = script.replace("OUTSIDE", &outside.pid().to_string());
     spec.argv = vec!["sh".into(), "-c".into(), script.into()];
     let mut running = scratch.start_spec(&spec, b"").await;
     let closed = running.closed().await.unwrap();
@@ -68,6 +69,34 @@ async fn sees_its_own(scratch: Scratch) {
     assert_eq!((lines[0], lines[2]), ("ours", "no such"), "{said}");
     // The first process, the shell, what it starts.
     assert!(lines[1].parse::<u32>().unwrap() < 10, "{said}");
+}
+
+/// Processes outside, the last with a number that is higher than any in a new namespace.
+struct Outside(Vec<Child>);
+
+impl Outside {
+    fn new() -> Self {
+        let mut outside = Self(Vec::new());
+        while outside.0.is_empty() || outside.pid() < 100 {
+            #[expect(clippy::disallowed_methods, reason = "none of the execution's")]
+            let mut command = Command::new("sleep");
+            outside.0.push(command.arg("100").spawn().unwrap());
+        }
+        outside
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.last().unwrap().id()
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
 }
 
 async fn never_started(scratch: Scratch) {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cs_supervise::{
-    Closed, Containment, ExecutionDir, ExecutionSpec, HoldError, ProcessIdentity, Proof, Running,
+    Closed, Containment, ExecutionDir, ExecutionSpec, HoldError, Lack, ProcessIdentity, Proof, Running,
     ShimProgram, Tier, Verdict, hold, survey,
 };
 use libtest_mimic::{Failed, Trial};
@@ -16,6 +16,8 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(50);
 
 /// Set where a machine must have a control group: what needs one then fails instead of saying that it was not tested.
 const NEEDS_CGROUP: &str = "CS_PANEL_TEST_CGROUP";
+/// The same for a PID namespace.
+const NEEDS_NAMESPACE: &str = "CS_PANEL_TEST_NAMESPACE";
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
@@ -57,17 +59,14 @@ pub(crate) fn in_group<F: Future<Output = ()>>(
     trial(name, async move |mut scratch| {
         if let Tier::Subreaper = Tier::best() {
             let why = "no writable control group (version 2) is mounted here";
-            #[expect(clippy::disallowed_methods, reason = "what a test demands of its machine")]
-            let is_demanded = std::env::var_os(NEEDS_CGROUP).is_some();
-            assert!(!is_demanded, "{why}, and {NEEDS_CGROUP} is set");
-            return say_not_tested(why);
+            return say_not_had(why, NEEDS_CGROUP);
         }
         scratch.tier = Tier::Cgroup;
         test(scratch).await;
     })
 }
 
-/// A test that needs a PID namespace. On a machine where none can be made it says so.
+/// A test that needs a PID namespace. On a machine that refuses one it says so, or fails where [`NEEDS_NAMESPACE`] is set.
 pub(crate) fn in_namespace<F: Future<Output = ()>>(
     name: &str,
     test: impl FnOnce(Scratch) -> F + Send + 'static,
@@ -77,13 +76,33 @@ pub(crate) fn in_namespace<F: Future<Output = ()>>(
         let probe = scratch.below("probe");
         match probe.hold(&spec_of(&words(&["exit=0"]))).await {
             Ok(held) => drop(held.abandon().await.unwrap()),
-            Err(HoldError::Unsupported { source, .. }) => {
-                return say_not_tested(&format!("no PID namespace can be made here: {source:?}"));
+            Err(HoldError::Unsupported {
+                source: Lack::System(error),
+                ..
+            }) if is_refusal(&error) => {
+                let why = format!("no PID namespace can be made here: {error}");
+                return say_not_had(&why, NEEDS_NAMESPACE);
             }
             Err(other) => panic!("{other:?}"),
         }
         test(scratch).await;
     })
+}
+
+/// Whether the machine forbids it; any other error is a fault of ours.
+fn is_refusal(error: &std::io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EPERM | libc::ENOSPC | libc::EACCES)
+    )
+}
+
+/// Says what this machine does not have, or fails where it must have it.
+fn say_not_had(why: &str, demand: &str) {
+    #[expect(clippy::disallowed_methods, reason = "what a test demands of its machine")]
+    let is_demanded = std::env::var_os(demand).is_some();
+    assert!(!is_demanded, "{why}, and {demand} is set");
+    say_not_tested(why);
 }
 
 #[expect(clippy::print_stderr, reason = "what this machine cannot show must be told")]
