@@ -25,6 +25,8 @@ use crate::wire::{self, Ident, Phase, Reply, Request, Spec};
 /// No prompt may be longer.
 pub const MAX_PROMPT_BYTES: usize = 16 << 20;
 
+/// No grace for leftovers is longer.
+const MAX_LEAK_GRACE: Duration = Duration::from_secs(60);
 /// How long a shim may take until it holds its execution.
 const HOLD_LIMIT: Duration = Duration::from_secs(20);
 /// How long a shim may take to store a prompt and start the agent.
@@ -39,7 +41,7 @@ pub struct ExecutionSpec {
     pub env: Vec<(OsString, OsString)>,
     /// The working directory.
     pub cwd: PathBuf,
-    /// How long processes may outlive the agent before they count as leaked and are killed.
+    /// How long processes may outlive the agent before they count as leaked and are killed; 60 s at most.
     pub leak_grace: Duration,
     /// What it may use.
     pub limits: Limits,
@@ -432,7 +434,7 @@ pub(crate) fn write_spec(dir: &ExecutionDir, spec: &ExecutionSpec) -> Result<Spe
         argv: spec.argv.clone(),
         env: spec.env.clone(),
         cwd: spec.cwd.clone(),
-        leak_grace_ms: wire::millis(spec.leak_grace),
+        leak_grace_ms: wire::millis(spec.leak_grace.min(MAX_LEAK_GRACE)),
         limits: spec.limits.into(),
         containment: spec.containment,
     };
@@ -442,8 +444,15 @@ pub(crate) fn write_spec(dir: &ExecutionDir, spec: &ExecutionSpec) -> Result<Spe
 
 /// What a spec asks for that a shim of this version would not do, without saying so.
 fn asked_of(spec: &Spec, protocol: Protocol) -> Option<Feature> {
-    let is_limited = Limits::from(spec.limits).does_anything();
-    (is_limited && protocol < Protocol::WITH_PAUSE).then_some(Feature::Limits)
+    let (feature, since) = match spec.containment {
+        Containment::Namespace => (Feature::Namespace, Protocol::WITH_NAMESPACE),
+        // A shim that knows no control groups holds what it can, alone.
+        Containment::Best | Containment::Subreaper if Limits::from(spec.limits).does_anything() => {
+            (Feature::Limits, Protocol::WITH_PAUSE)
+        }
+        Containment::Best | Containment::Subreaper => return None,
+    };
+    (protocol < since).then_some(feature)
 }
 
 fn random_name() -> io::Result<String> {
@@ -488,7 +497,11 @@ fn refused(error: LinkError) -> HoldError {
     let errno = match &error {
         LinkError::Broken { errno, .. } => *errno,
         LinkError::Io(source) => source.raw_os_error().unwrap_or(0),
-        LinkError::Ended | LinkError::Foreign | LinkError::Refused(_) | LinkError::Unfit(_) => 0,
+        LinkError::Ended
+        | LinkError::Foreign
+        | LinkError::Refused(_)
+        | LinkError::Unfit(_)
+        | LinkError::NotUnderstood(_) => 0,
     };
     HoldError::Shim {
         reason: error.to_string(),

@@ -66,6 +66,18 @@ impl ProcessIdentity {
             && self.stat().is_some_and(|stat| !stat.is_dead())
     }
 
+    /// Whether this very process, one of this boot, is known to have ended. What cannot be seen now is not.
+    pub(crate) fn has_ended(&self) -> bool {
+        let Some(pid) = Pid::from_raw(self.pid) else {
+            return true;
+        };
+        match proc::stat(pid) {
+            Ok(Some(stat)) => stat.start_ticks != self.start_ticks || stat.is_dead(),
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
     pub(crate) fn new(boot_id: BootId, pid: Pid, start_ticks: u64) -> Self {
         Self {
             boot_id,
@@ -153,6 +165,9 @@ impl Protocol {
 
     /// The first in which a shim can be paused and its lease renewed.
     pub(crate) const WITH_PAUSE: Self = Self { major: 1, minor: 1 };
+
+    /// The first in which a shim reads how the processes are to be held together, a PID namespace included.
+    pub(crate) const WITH_NAMESPACE: Self = Self { major: 1, minor: 2 };
 
     /// Whether this build can drive a shim that speaks `self`.
     #[must_use]

@@ -31,6 +31,11 @@ pub(crate) enum LinkError {
     Refused(#[source] Refusal),
     #[error("the shim answered what does not fit: {0}")]
     Unfit(&'static str),
+    /// It lives and answers: it must not be taken for one that hangs.
+    #[error(
+        "the shim answered what is not understood ({0}); if a later version of this program started it, use that version or a later one"
+    )]
+    NotUnderstood(serde_json::Error),
     #[error("the shim could not {op}: {text}")]
     Broken {
         op: String,
@@ -107,15 +112,14 @@ impl Link {
         self.stream.write_all(bytes).await.map_err(LinkError::Io)
     }
 
-    /// Waits for the next message that this build knows. Cancel safe.
+    /// Waits for the next message of a kind that this build knows. Cancel safe.
     pub(crate) async fn receive(&mut self) -> Result<Reply, LinkError> {
         loop {
             while let Some(body) = self.take_message()? {
-                match serde_json::from_slice(&body) {
-                    Ok(reply) => return Ok(reply),
-                    // A newer shim may tell more than this build knows.
-                    Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_ok() => {}
-                    Err(_) => return Err(LinkError::Unfit("no JSON")),
+                match serde_json::from_slice(&body).map_err(LinkError::NotUnderstood)? {
+                    // A later shim may tell more than this build knows.
+                    Reply::Unknown => {}
+                    reply => return Ok(reply),
                 }
             }
             if self
@@ -175,7 +179,8 @@ pub(crate) fn unexpected(reply: Reply) -> LinkError {
         | Reply::SpawnFailed { .. }
         | Reply::Stopping
         | Reply::PauseIs { .. }
-        | Reply::Renewed => LinkError::Unfit("an answer to another question"),
+        | Reply::Renewed
+        | Reply::Unknown => LinkError::Unfit("an answer to another question"),
     }
 }
 

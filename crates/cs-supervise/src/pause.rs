@@ -144,7 +144,11 @@ fn has_ended(error: &LinkError, is_closed: bool) -> bool {
                 )
         }
         LinkError::Ended => is_closed,
-        LinkError::Foreign | LinkError::Refused(_) | LinkError::Unfit(_) | LinkError::Broken { .. } => false,
+        LinkError::Foreign
+        | LinkError::Refused(_)
+        | LinkError::Unfit(_)
+        | LinkError::NotUnderstood(_)
+        | LinkError::Broken { .. } => false,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::link::{Link, LinkError};
 use crate::pause::Pauser;
 use crate::running::{AgentState, Running, Stopper, await_closed, kill_hung};
 use crate::settle::{Settled, settle};
-use crate::wire::{Ident, Keeper, Phase, Spec};
+use crate::wire::{ClosedRecord, Ident, Keeper, Phase, Spec};
 
 /// Between two tries to reach a shim that is being born or is ending.
 const RETRY: Duration = Duration::from_millis(20);
@@ -30,7 +30,7 @@ pub enum Verdict {
     /// A live shim answers: the execution goes on, and its end will be told to us.
     Adopted(Running),
     /// A live process supervises it without a shim, this one or another: only that process can stop it. When it is gone, the next survey
-    /// sweeps what is left.
+    /// sweeps what is left. Nobody can be asked, so the whole budget passes until this is said: what ends meanwhile is told as ended.
     InProcess(ProcessIdentity),
     /// A live shim does not answer within the budget.
     ShimHung(HungShim),
@@ -50,7 +50,21 @@ pub enum Verdict {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SurveyError {
-    /// The directory cannot be read, written or locked, or what it holds cannot be understood.
+    /// What the directory holds, or its shim says, cannot be understood: a later version wrote it, or it is damaged. Nothing was signalled.
+    #[error(
+        "the execution in {} is not understood ({op}); if a later version of this program started it, use that version or a later one",
+        dir.display()
+    )]
+    NotUnderstood {
+        /// The directory.
+        dir: PathBuf,
+        /// What was being done.
+        op: &'static str,
+        /// What is not understood.
+        #[source]
+        source: io::Error,
+    },
+    /// The directory cannot be read, written or locked.
     #[error("the execution directory {} cannot be judged: {op}", dir.display())]
     Directory {
         /// The directory.
@@ -71,10 +85,10 @@ pub enum SurveyError {
 
 impl SurveyError {
     pub(crate) fn of(dir: &ExecutionDir, op: &'static str, source: io::Error) -> Self {
-        Self::Directory {
-            dir: dir.path().to_path_buf(),
-            op,
-            source,
+        let dir = dir.path().to_path_buf();
+        match source.kind() {
+            io::ErrorKind::InvalidData => Self::NotUnderstood { dir, op, source },
+            _ => Self::Directory { dir, op, source },
         }
     }
 }
@@ -149,22 +163,25 @@ pub async fn survey(dir: &ExecutionDir, budget: Duration) -> Result<Verdict, Sur
         match tokio::time::timeout_at(deadline, attach(dir)).await {
             Ok(Some(verdict)) => return verdict,
             Ok(None) if Instant::now() < deadline => {}
-            Ok(None) | Err(_) => return hung(dir),
+            Ok(None) | Err(_) => return held_to_the_end(dir),
         }
     }
 }
 
 /// Talks to whoever answers at the socket; `None` while a shim is being born or ends: the lock will tell.
 async fn attach(dir: &ExecutionDir) -> Option<Result<Verdict, SurveyError>> {
-    let Ok(Some(spec)) = dir.read::<Spec>(dir::SPEC) else {
-        return None;
+    let failed = |source| SurveyError::of(dir, "read", source);
+    let (spec, keeper) = match (dir.read::<Spec>(dir::SPEC), dir.read::<Keeper>(dir::KEEPER)) {
+        (Ok(Some(spec)), Ok(keeper)) => (spec, keeper),
+        (Ok(None), Ok(_)) => return None,
+        // Who is not understood, or cannot be read now, does not hang.
+        (Err(error), _) | (_, Err(error)) => return Some(Err(failed(error))),
     };
-    if let Ok(Some(keeper)) = dir.read::<Keeper>(dir::KEEPER) {
-        // Somebody else may have the lock for a moment after its end.
-        return keeper
-            .process
-            .is_alive()
-            .then_some(Ok(Verdict::InProcess(keeper.process)));
+    if keeper.is_some() {
+        // Nobody answers. Whether it is kept, or somebody has the lock for a moment after its end, shows in time.
+        let closed = dir.read::<ClosedRecord>(dir::CLOSED).map_err(failed);
+        let over = closed.map(|closed| closed.map(Closed::from).filter(Closed::is_over));
+        return over.map(|over| over.map(Verdict::of_over)).transpose();
     }
     let greeted = async {
         let mut link = Link::connect(dir).await?;
@@ -175,7 +192,15 @@ async fn attach(dir: &ExecutionDir) -> Option<Result<Verdict, SurveyError>> {
         Ok(greeted) => greeted,
         Err(LinkError::Foreign) => return Some(Ok(Verdict::ForeignShim)),
         Err(LinkError::Io(_) | LinkError::Ended) => return None,
-        Err(error) => {
+        Err(LinkError::NotUnderstood(error)) => {
+            let source = io::Error::new(io::ErrorKind::InvalidData, error);
+            return Some(Err(SurveyError::of(dir, "greet the shim", source)));
+        }
+        Err(error @ LinkError::Unfit(_)) => {
+            let source = io::Error::new(io::ErrorKind::InvalidData, error);
+            return Some(Err(SurveyError::of(dir, "greet the shim", source)));
+        }
+        Err(error @ (LinkError::Refused(_) | LinkError::Broken { .. })) => {
             return Some(Err(SurveyError::of(
                 dir,
                 "greet the shim",
@@ -192,10 +217,7 @@ async fn attach(dir: &ExecutionDir) -> Option<Result<Verdict, SurveyError>> {
         }
         Phase::Closing { agent: None } => {
             let closed = await_closed(&mut link, dir).await;
-            return Some(closed.map(|closed| match closed.exit {
-                AgentExit::NeverStarted => Verdict::NeverStarted(closed),
-                _ => Verdict::Finished(closed),
-            }));
+            return Some(closed.map(Verdict::of_over));
         }
         Phase::Running { agent, paused, tier } => AgentState { agent, paused, tier },
         Phase::Closing { agent: Some(agent) } => AgentState {
@@ -209,11 +231,15 @@ async fn attach(dir: &ExecutionDir) -> Option<Result<Verdict, SurveyError>> {
     ))))
 }
 
-fn hung(dir: &ExecutionDir) -> Result<Verdict, SurveyError> {
-    let ident = dir
-        .read::<Ident>(dir::IDENT)
-        .map_err(|source| SurveyError::of(dir, "read", source))?;
-    match ident {
+/// Somebody has held the lock for the whole budget, and nobody has answered.
+fn held_to_the_end(dir: &ExecutionDir) -> Result<Verdict, SurveyError> {
+    let failed = |source| SurveyError::of(dir, "read", source);
+    if let Some(keeper) = dir.read::<Keeper>(dir::KEEPER).map_err(failed)?
+        && keeper.process.is_alive()
+    {
+        return Ok(Verdict::InProcess(keeper.process));
+    }
+    match dir.read::<Ident>(dir::IDENT).map_err(failed)? {
         Some(ident) => Ok(Verdict::ShimHung(HungShim {
             dir: dir.clone(),
             shim: ident.shim,
@@ -236,6 +262,16 @@ fn never_started() -> Closed {
         limit: None,
         worked: None,
         dismissed_at_unix_micros: None,
+    }
+}
+
+impl Verdict {
+    /// The verdict on what ended in order.
+    fn of_over(closed: Closed) -> Self {
+        match closed.exit {
+            AgentExit::NeverStarted => Self::NeverStarted(closed),
+            _ => Self::Finished(closed),
+        }
     }
 }
 

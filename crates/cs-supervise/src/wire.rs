@@ -284,6 +284,9 @@ pub(crate) enum Reply {
     Closed {
         closed: ClosedRecord,
     },
+    /// Something that a later version may say besides. Nobody says it.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Where an execution is in its life.
@@ -464,6 +467,16 @@ mod tests {
     fn another_major_version_is_not_understood() {
         assert!(!Protocol { major: 2, minor: 0 }.is_understood());
         assert!(Protocol { major: 1, minor: 9 }.is_understood());
+    }
+
+    /// To skip what is said would be to take its shim for one that does not answer.
+    #[test]
+    fn another_kind_of_message_is_unknown_and_a_known_one_with_another_value_is_an_error() {
+        let unknown = r#"{"type":"weather","sun":true}"#;
+        assert!(matches!(read(unknown), Reply::Unknown));
+        let started = r#"{"type":"started","agent":{"boot_id":"b","pid":7,"start_ticks":9},"tier":"orbit"}"#;
+        assert!(serde_json::from_str::<Reply>(started).is_err());
+        assert!(serde_json::from_str::<Reply>(r#"{"says":"nothing"}"#).is_err());
     }
 
     fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {

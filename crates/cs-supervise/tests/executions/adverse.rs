@@ -169,7 +169,10 @@ async fn foreign_holder(scratch: Scratch) {
         }
     });
     let strange = survey(&dir, Duration::from_secs(20)).await.unwrap_err();
-    assert!(matches!(strange, SurveyError::Directory { .. }), "{strange:?}");
+    assert!(
+        matches!(strange, SurveyError::NotUnderstood { .. }),
+        "{strange:?}"
+    );
     answering.join().unwrap();
     assert!(!dir.path().join("closed.json").exists());
 }
@@ -190,7 +193,7 @@ async fn garbage(scratch: Scratch) {
         fs::write(&path, "{\"half\":").unwrap();
         let error = survey(&round.dir, Duration::from_secs(20)).await.unwrap_err();
         assert!(
-            matches!(error, SurveyError::Directory { .. }),
+            matches!(error, SurveyError::NotUnderstood { .. }),
             "{file}: {error:?}"
         );
         assert_eq!(fs::read_to_string(path).unwrap(), "{\"half\":");

@@ -22,6 +22,7 @@ mod stop;
 mod support;
 mod survive;
 mod survivors;
+mod wire_1_1;
 
 use libtest_mimic::{Arguments, Trial};
 

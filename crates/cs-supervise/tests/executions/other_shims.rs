@@ -1,5 +1,5 @@
 //! Shims of other versions. What a shim of version 1.0 said is kept in `wire/1.0.jsonl`, recorded from one that was built then; what is said
-//! here are these lines with the values of this execution.
+//! here are these lines with the values of this execution. A shim of version 1.1 reads and says what the types of then (`wire_1_1.rs`) hold.
 //!
 //! A daemon drives shims of the two minor versions before its own, and any later one of its major version.
 
@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cs_supervise::{
-    AgentExit, ExecutionDir, Feature, GoError, Held, HoldError, Lack, LeaseEnd, PauseError, Proof, Protocol,
-    ShimProgram, StopRequest, SurveyError, Tier, Verdict, hold,
+    AgentExit, Containment, ExecutionDir, Feature, GoError, Held, HoldError, Lack, LeaseEnd, PauseError,
+    Proof, Protocol, ShimProgram, StopError, StopRequest, SurveyError, Tier, Verdict, hold, survey,
 };
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
@@ -24,12 +24,17 @@ use serde_json::{Value, json};
 
 use crate::raw;
 use crate::support::{Scratch, adopt, crash, shim_of, spec_of, trial, until, words};
+use crate::wire_1_1;
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial(
             "a_shim_of_version_1_0_is_driven_from_its_hold_to_its_end",
             older_runs,
+        ),
+        trial(
+            "a_shim_of_version_1_1_is_driven_from_its_hold_to_its_end",
+            before_namespaces_runs,
         ),
         trial("a_shim_of_version_1_0_is_adopted_and_stopped", older_adopted),
         trial("a_shim_of_version_1_0_that_waits_can_be_ended", older_waits),
@@ -41,8 +46,24 @@ pub(crate) fn trials() -> Vec<Trial> {
             "limits_are_refused_where_the_shim_is_of_version_1_0",
             older_limits,
         ),
+        trial(
+            "a_namespace_is_refused_where_the_shim_is_of_version_1_0",
+            async |scratch| older_namespace(scratch, 0).await,
+        ),
+        trial(
+            "a_namespace_is_refused_where_the_shim_is_of_version_1_1",
+            async |scratch| older_namespace(scratch, 1).await,
+        ),
         trial("what_a_dead_shim_of_version_1_0_left_is_swept", older_lost),
         trial("a_later_minor_version_is_driven_whatever_it_adds", newer_runs),
+        trial(
+            "a_later_shim_that_says_a_value_which_nobody_knows_here_is_named_and_lives_on",
+            newer_value,
+        ),
+        trial(
+            "a_spec_with_a_value_which_nobody_knows_here_is_named_and_its_shim_lives_on",
+            newer_spec,
+        ),
         trial("another_major_version_is_refused_and_nothing_runs", other_major),
     ]
 }
@@ -147,6 +168,44 @@ async fn older_limits(scratch: Scratch) {
     assert!(!scratch.path("ran").exists());
 }
 
+async fn before_namespaces_runs(scratch: Scratch) {
+    let mut spec = spec_of(&words(&["sleep"]));
+    spec.limits.lease.at_end = LeaseEnd::Pause;
+    let dir = ExecutionDir::create(scratch.dir.path()).unwrap();
+    let held = hold(&program(&scratch, "1.1"), &dir, &spec).await.unwrap();
+    assert_eq!(held.identity().protocol, Protocol { major: 1, minor: 1 });
+    let mut running = held.go(b"").await.unwrap();
+    running.pauser().pause().await.unwrap();
+    let adopted = adopt(&scratch).await;
+    assert_eq!((adopted.tier(), adopted.paused()), (Tier::Subreaper, None));
+    let (told, stopped) = tokio::join!(running.closed(), adopted.stop(StopRequest::FORCE));
+    assert_eq!(told.unwrap(), stopped.unwrap());
+}
+
+/// A shim of then would run the agent without one, and say nothing.
+async fn older_namespace(scratch: Scratch, minor: u32) {
+    let once = format!("once={}", scratch.text("ran"));
+    let mut spec = spec_of(&[once]);
+    spec.containment = Containment::Namespace;
+    let dir = ExecutionDir::create(scratch.dir.path()).unwrap();
+    let program = program(&scratch, &format!("1.{minor}"));
+    let error = hold(&program, &dir, &spec).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            HoldError::Unsupported {
+                feature: Feature::Namespace,
+                source: Lack::TooOld(protocol)
+            } if protocol == Protocol { major: 1, minor }
+        ),
+        "{error:?}"
+    );
+    let shim = shim_of(&scratch);
+    until("the shim has ended", || !shim.is_alive()).await;
+    assert!(matches!(scratch.survey().await, Verdict::NeverStarted(_)));
+    assert!(!scratch.path("ran").exists());
+}
+
 async fn older_lost(scratch: Scratch) {
     let agent = [scratch.of_kinds(&["setsid"]), words(&["sleep"])].concat();
     let held = held(&scratch, "1.0", &agent).await.unwrap();
@@ -174,6 +233,46 @@ async fn newer_runs(scratch: Scratch) {
     assert!(matches!(scratch.survey().await, Verdict::Finished(_)));
 }
 
+/// A budget that a shim which answers does not need.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// It must be clear what is not understood and what helps, and nothing may be signalled.
+async fn assert_not_understood(scratch: &Scratch, what: &str) {
+    let verdict = survey(&scratch.dir, SHORT).await;
+    let Err(error @ SurveyError::NotUnderstood { .. }) = verdict else {
+        panic!("{verdict:?}")
+    };
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    let said = format!("{error}: {source}");
+    assert!(said.contains(what), "{said}");
+    assert!(said.contains("use that version or a later one"), "{said}");
+    assert!(shim_of(scratch).is_alive(), "nothing was signalled");
+}
+
+async fn newer_value(scratch: Scratch) {
+    let held = held(&scratch, "1.9-strange", &words(&["sleep"])).await.unwrap();
+    let running = held.go(b"").await.unwrap();
+    assert_not_understood(&scratch, "`orbit`").await;
+    let error = running.stop(StopRequest::FORCE).await.unwrap_err();
+    assert!(matches!(error, StopError::Refused { .. }), "{error:?}");
+    assert!(running.agent().is_alive() && shim_of(&scratch).is_alive());
+    crash(&shim_of(&scratch));
+    assert!(matches!(scratch.survey().await, Verdict::ShimLost(_)));
+}
+
+async fn newer_spec(scratch: Scratch) {
+    let held = held(&scratch, "1.9", &words(&["sleep"])).await.unwrap();
+    let running = held.go(b"").await.unwrap();
+    let file = scratch.dir.path().join("spec.json");
+    let spec = raw::read(&file);
+    let mut strange = spec.clone();
+    strange["containment"] = "orbit".into();
+    write(scratch.dir.path(), "spec.json", &strange);
+    assert_not_understood(&scratch, "`orbit`").await;
+    write(scratch.dir.path(), "spec.json", &spec);
+    running.stop(StopRequest::FORCE).await.unwrap();
+}
+
 async fn other_major(scratch: Scratch) {
     let once = format!("once={}", scratch.text("ran"));
     let error = held(&scratch, "2.0", &[once]).await.unwrap_err();
@@ -194,7 +293,7 @@ async fn other_major(scratch: Scratch) {
     until("it listens", || lone.join("ident.json").exists()).await;
     let verdict = cs_supervise::survey(&ExecutionDir::at(&lone), Duration::from_secs(20)).await;
     assert!(
-        matches!(verdict, Err(SurveyError::Directory { .. })),
+        matches!(verdict, Err(SurveyError::NotUnderstood { .. })),
         "{verdict:?}"
     );
     assert!(shim.try_wait().unwrap().is_none(), "nothing was signalled");
@@ -220,11 +319,36 @@ impl Dialect {
     }
 
     fn is_later(&self) -> bool {
+        !matches!(self.version.as_str(), "1.0" | "1.1")
+    }
+
+    /// Whether it says a value that nobody knows here.
+    fn is_strange(&self) -> bool {
+        self.version.ends_with("-strange")
+    }
+
+    fn knows_pause(&self) -> bool {
         self.version != "1.0"
     }
 
+    /// What is sent: all of it, or what the types of then hold.
+    fn said(&self, message: Value) -> Value {
+        match self.version.as_str() {
+            "1.1" => wire_1_1::said(&message),
+            _ => message,
+        }
+    }
+
+    fn heard(&self, request: Value) -> Value {
+        match self.version.as_str() {
+            "1.1" => wire_1_1::heard(&request),
+            _ => request,
+        }
+    }
+
     fn protocol(&self) -> Value {
-        let (major, minor) = self.version.split_once('.').unwrap();
+        let (version, _) = self.version.split_once('-').unwrap_or((&self.version, ""));
+        let (major, minor) = version.split_once('.').unwrap();
         json!({"major": major.parse::<u16>().unwrap(), "minor": minor.parse::<u16>().unwrap()})
     }
 
@@ -264,8 +388,11 @@ impl Dialect {
         welcome["ident"] = self.ident();
         if let Some(agent) = agent {
             welcome["phase"]["agent"] = agent.clone();
+            if self.is_strange() {
+                welcome["phase"]["tier"] = "orbit".into();
+            }
         }
-        welcome
+        self.said(welcome)
     }
 
     fn closed(&self, exit: &Value, stopped_by_us: bool) -> Value {
@@ -273,7 +400,7 @@ impl Dialect {
         closed["closed"]["protocol"] = self.protocol();
         closed["closed"]["exit"] = exit.clone();
         closed["closed"]["stopped_by_us"] = stopped_by_us.into();
-        closed
+        self.said(closed)
     }
 }
 
@@ -313,7 +440,11 @@ pub(crate) fn run(words: &[String]) {
     let starter = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
     let lock = fs::File::create(dir.join("lock")).unwrap();
     lock.try_lock().unwrap();
-    let dialect = Dialect::new(version, raw::read(&dir.join("spec.json")));
+    let spec = raw::read(&dir.join("spec.json"));
+    if version == "1.1" {
+        wire_1_1::read_spec(&spec);
+    }
+    let dialect = Dialect::new(version, spec);
     for spool in ["stdout.spool", "stderr.spool"] {
         open(&dir.join(spool));
     }
@@ -349,6 +480,7 @@ impl Other {
 
     fn serve(self: &Arc<Self>, mut stream: UnixStream, client: Client) {
         while let Ok(request) = raw::receive(&mut stream) {
+            let request = self.dialect.heard(request);
             if self.answer(&mut stream, client, &request).is_err() {
                 break;
             }
@@ -396,7 +528,8 @@ impl Other {
                 }
                 return Ok(());
             }
-            "pause" if self.dialect.is_later() => {
+            "renew" if self.dialect.knows_pause() => json!({"type": "renewed"}),
+            "pause" if self.dialect.knows_pause() => {
                 json!({"type": "pause_is", "paused": "request", "later": 1})
             }
             _ => {
@@ -404,7 +537,7 @@ impl Other {
                 return Err(std::io::ErrorKind::Unsupported.into());
             }
         };
-        raw::send(stream, &reply)
+        raw::send(stream, &self.dialect.said(reply))
     }
 
     fn start(self: &Arc<Self>, state: &mut State, prompt: &[u8]) -> Value {
@@ -417,7 +550,7 @@ impl Other {
         std::thread::spawn(move || other.await_end(child));
         let mut started = self.dialect.message("started");
         started["agent"] = agent;
-        started
+        self.dialect.said(started)
     }
 
     fn spawn(&self) -> Child {
