@@ -6,7 +6,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::cgroup::Cgroup;
@@ -67,15 +70,36 @@ impl Agent {
         held
     }
 
-    /// How the agent ended; `None` while it has not. It stays unreaped.
+    /// How the agent ended; `None` while it has not. It stays unreaped, unless somebody else has reaped it: then nobody knows how it
+    /// ended, and its number may be given to another.
     pub(crate) fn exit(&self) -> Option<AgentExit> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok()??;
+        let status = match waitid(WaitId::PidFd(self.pidfd.as_fd()), options) {
+            Ok(status) => status?,
+            Err(Errno::CHILD) => return Some(AgentExit::Unknown),
+            Err(_) => return None,
+        };
         Some(match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => AgentExit::Exited(code),
             (None, Some(signal)) => AgentExit::Signalled(signal),
             (None, None) => AgentExit::Unknown,
         })
+    }
+
+    /// Waits for the end of what was killed, so long at most, and reaps it: only now may its number be given to another.
+    pub(crate) fn reap_within(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).unwrap_or_default();
+            match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&left)) {
+                Err(Errno::INTR) => {}
+                Ok(_) | Err(_) => break,
+            }
+        }
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        // What has not ended, or was reaped by somebody else, is left alone.
+        let _: rustix::io::Result<_> = waitid(WaitId::PidFd(self.pidfd.as_fd()), options);
     }
 }
 

@@ -142,7 +142,7 @@ pub async fn run(spec: &CommandSpec) -> Result<Finished, CommandError> {
     if cut.is_some() {
         tree::kill_with_leader(leader.pid, leader.pidfd.get_ref());
     }
-    let over_cap = drain(&mut pipes, leader.pid)
+    let over_cap = drain(&mut pipes, &leader)
         .await
         .map_err(|failure| failure.of(spec))?;
     let status = leader
@@ -185,7 +185,7 @@ async fn race(
 }
 
 /// Reads what is left after the leader's end, kills its group and says whether the output went over its cap.
-async fn drain(pipes: &mut Pipes<'_>, leader: Pid) -> Result<bool, PumpError> {
+async fn drain(pipes: &mut Pipes<'_>, leader: &Leader) -> Result<bool, PumpError> {
     pipes.close_stdin();
     let mut over_cap = false;
     for _ in 0..2 {
@@ -194,9 +194,9 @@ async fn drain(pipes: &mut Pipes<'_>, leader: Pid) -> Result<bool, PumpError> {
             over_cap = matches!(pumped?, Pumped::OverCap);
             break;
         }
-        tree::kill_group(leader);
+        tree::kill_group(leader.pid, leader.pidfd.get_ref());
     }
-    tree::kill_group(leader);
+    tree::kill_group(leader.pid, leader.pidfd.get_ref());
     Ok(over_cap)
 }
 

@@ -145,8 +145,8 @@ impl ExecutionDir {
             .open(path)
     }
 
-    /// Takes the lock; `None` when somebody holds it. Closing the file gives it back.
-    pub(crate) fn try_lock(&self) -> io::Result<Option<File>> {
+    /// Takes the lock; `None` when somebody holds it.
+    pub(crate) fn try_lock(&self) -> io::Result<Option<Lock>> {
         let path = self.file(LOCK);
         let file = OpenOptions::new()
             .write(true)
@@ -155,9 +155,22 @@ impl ExecutionDir {
             .mode(0o600)
             .open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
+            Ok(()) => Ok(Some(Lock(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// The lock of an execution, held. A child that this process is just starting has a copy of the descriptor until its program is
+/// executed, so to close ours does not give the lock back: dropping this does.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            tracing::debug!(%error, "a lock is given back only with its last copy");
         }
     }
 }

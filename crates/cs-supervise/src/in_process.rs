@@ -8,7 +8,6 @@
 
 mod keeping;
 
-use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use crate::agent::{Agent, NoAgent, Place};
 use crate::cgroup::Tier;
 use crate::clock;
 use crate::closed::{AgentExit, Closed, SpawnFailure};
-use crate::dir::{self, Aside, ExecutionDir};
+use crate::dir::{self, Aside, ExecutionDir, Lock};
 use crate::hold::{
     self, Containment, ExecutionSpec, Feature, GoError, HoldError, Lack, MAX_PROMPT_BYTES, write_spec,
 };
@@ -103,7 +102,7 @@ pub struct HeldInProcess {
     dir: ExecutionDir,
     spec: Spec,
     boot_id: BootId,
-    lock: File,
+    lock: Lock,
 }
 
 /// An execution that this process supervises. A task of the runtime in which it got its GO does the work. When this is dropped, or that

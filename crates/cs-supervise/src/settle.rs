@@ -1,13 +1,12 @@
 //! What became of an execution whose lock is free: reads what its shim left, kills what it left behind, writes the end.
 
-use std::fs::File;
 use std::io;
 use std::time::Duration;
 
 use crate::cgroup::{Cgroup, Emptiness};
 use crate::clock;
 use crate::closed::{AgentExit, Closed, Proof};
-use crate::dir::{self, ExecutionDir};
+use crate::dir::{self, ExecutionDir, Lock};
 use crate::identity::{BootId, NamedProcess, named};
 use crate::sweep::Sweep;
 use crate::wire::{
@@ -41,7 +40,7 @@ impl Settled {
 
 /// Takes note that a person has looked after what is left of an execution. It is settled first, and stays as it is when there is a
 /// proof. The terms are those of [`settle`].
-pub(crate) fn dismiss(dir: &ExecutionDir, lock: &File) -> io::Result<Closed> {
+pub(crate) fn dismiss(dir: &ExecutionDir, lock: &Lock) -> io::Result<Closed> {
     let mut closed = settle(dir, lock)?.into_closed();
     if !closed.is_over() {
         closed.dismissed_at_unix_micros = Some(clock::unix_micros());
@@ -54,17 +53,17 @@ pub(crate) fn dismiss(dir: &ExecutionDir, lock: &File) -> io::Result<Closed> {
 ///
 /// The caller holds the execution's lock: two may find the same dead shim. An end that is not proven is written as such,
 /// and the next one who looks tries again.
-pub(crate) fn settle(dir: &ExecutionDir, lock: &File) -> io::Result<Settled> {
+pub(crate) fn settle(dir: &ExecutionDir, lock: &Lock) -> io::Result<Settled> {
     settle_leaked(dir, lock, Vec::new())
 }
 
 /// Settles an execution whose agent was seen to leave these processes behind. The terms are those of [`settle`].
 pub(crate) fn settle_leaked(
     dir: &ExecutionDir,
-    lock: &File,
+    lock: &Lock,
     leaked: Vec<NamedProcess>,
 ) -> io::Result<Settled> {
-    let _held: &File = lock;
+    let _held: &Lock = lock;
     let earlier = dir.read::<ClosedRecord>(dir::CLOSED)?.map(Closed::from);
     if let Some(closed) = earlier.clone().filter(Closed::is_over) {
         return Ok(match closed.exit {

@@ -70,6 +70,15 @@ fn close_range(first: u32, last: u32) -> io::Result<()> {
     }
 }
 
+/// Has every descriptor from 3 on closed when this process executes a program. Async-signal-safe.
+fn close_inherited_on_exec() -> io::Result<()> {
+    // SAFETY: closes nothing here and now; the call touches no memory.
+    match unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Makes this process deaf to the signals by which a terminal or a person ends it, and sets everything else to its
 /// default: an inherited `SIGCHLD` that is ignored would lose the agent's exit.
 pub(crate) fn ignore_ending_signals() {
@@ -172,7 +181,8 @@ pub(crate) fn start_as_agent(command: &mut Command, bond: Bond, entrance: Option
         setsid()?;
         default_signals();
         match bond {
-            Bond::LivesOn => Ok(()),
+            // What a program of others has open is not for the agent. A shim has closed it at its own start.
+            Bond::LivesOn => close_inherited_on_exec(),
             Bond::DiesWith(shim) => die_with(Some(shim)),
             Bond::InNamespace => {
                 own_proc()?;

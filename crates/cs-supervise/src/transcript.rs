@@ -93,6 +93,15 @@ pub struct Transcript {
     lines: u64,
 }
 
+impl Drop for Transcript {
+    fn drop(&mut self) {
+        // A child that is just being started has a copy of the descriptor: to close ours would not give the lock back.
+        if let Err(error) = self.file.unlock() {
+            tracing::debug!(%error, "the lock of a transcript is given back only with its last copy");
+        }
+    }
+}
+
 impl Transcript {
     /// Opens a transcript like [`open`](Self::open), and waits up to `limit` for whoever still writes it: a follower that was told to
     /// end may be in the middle of an append. Blocks the thread; nothing tells when a file lock is free, so it is tried every 10 ms.

@@ -9,7 +9,9 @@ use std::num::NonZeroI32;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
+};
 
 use crate::proc;
 
@@ -87,7 +89,8 @@ pub(crate) fn send(pidfd: impl AsFd, signal: Signal) {
     let _: Result<(), Errno> = pidfd_send_signal(pidfd, signal);
 }
 
-/// Visits each live descendant of `root`, parents before children. `root` must be unreaped while this runs.
+/// Visits each live descendant of `root`, parents before children. `root` must be unreaped while this runs: where that is not certain, it
+/// must be known to be so afterwards, before anything is done with what was visited.
 pub(crate) fn walk(root: Pid, mut visit: impl FnMut(Member)) {
     let mut members = BTreeSet::from([raw(root)]);
     let mut seen = members.clone();
@@ -169,20 +172,28 @@ pub(crate) fn kill_below(root: Pid, is_same: impl Fn() -> bool) -> Killed {
     killed
 }
 
-/// Kills a child of ours, everything below it and its process group.
-///
-/// `leader` must not be reaped yet: its number, and so its group's, cannot belong to a stranger.
-pub(crate) fn kill_with_leader(leader: Pid, pidfd: impl AsFd) {
-    send(pidfd.as_fd(), Signal::STOP);
-    kill_below(leader, || true);
-    send(pidfd, Signal::KILL);
-    kill_group(leader);
+/// Whether a child of ours is not reaped yet: only then its number, and so its group's, cannot belong to a stranger. A program that
+/// ignores `SIGCHLD`, or waits for whatever child there is, has its children reaped without us.
+pub(crate) fn is_unreaped(child: impl AsFd) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::PidFd(child.as_fd()), options).is_ok()
 }
 
-/// Kills the process group that `leader`, an unreaped child of ours, leads.
-pub(crate) fn kill_group(leader: Pid) {
-    // No such group is the normal case after an orderly end.
-    let _: Result<(), Errno> = kill_process_group(leader, Signal::KILL);
+/// Kills a child of ours, everything below it and its process group. Nothing that goes by its number is done once it is reaped.
+pub(crate) fn kill_with_leader(leader: Pid, pidfd: impl AsFd) {
+    send(pidfd.as_fd(), Signal::STOP);
+    kill_below(leader, || is_unreaped(pidfd.as_fd()));
+    // While it stands still it does not end, so it is not reaped either.
+    kill_group(leader, pidfd.as_fd());
+    send(pidfd, Signal::KILL);
+}
+
+/// Kills the process group that `leader`, a child of ours, leads, unless it is reaped.
+pub(crate) fn kill_group(leader: Pid, pidfd: impl AsFd) {
+    if is_unreaped(pidfd) {
+        // No such group is the normal case after an orderly end.
+        let _: Result<(), Errno> = kill_process_group(leader, Signal::KILL);
+    }
 }
 
 fn raw(pid: Pid) -> NonZeroI32 {

@@ -1,6 +1,5 @@
 //! The shim's loop.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
@@ -22,7 +21,7 @@ use crate::agent::Agent;
 use crate::cgroup::{Cgroup, Tier};
 use crate::clock;
 use crate::closed::{AgentExit, Closed};
-use crate::dir::{self, ExecutionDir};
+use crate::dir::{self, ExecutionDir, Lock};
 use crate::identity::{NamedProcess, ProcessIdentity};
 use crate::limits::Limit;
 use crate::pause::PausedBy;
@@ -32,8 +31,6 @@ use crate::wire::{self, ClosedRecord, ExitRecord, Ident, Reply, Spec};
 const MAX_CONNECTIONS: usize = 32;
 /// The loop turns at least this often.
 const TICK: Duration = Duration::from_secs(1);
-/// No grace for leftovers is longer.
-const MAX_LEAK_GRACE: Duration = Duration::from_secs(60);
 /// How many ticks a full disk may keep the end from being written, before it is left to whoever finds us dead.
 const MAX_WRITE_TRIES: u32 = 600;
 
@@ -43,7 +40,7 @@ pub(super) struct Shim {
     pub(super) dir: ExecutionDir,
     pub(super) spec: Spec,
     pub(super) ident: Ident,
-    lock: Option<File>,
+    lock: Option<Lock>,
     listener: UnixListener,
     pub(super) connections: Vec<Connection>,
     pub(super) stage: Stage,
@@ -127,7 +124,7 @@ impl Shim {
         dir: ExecutionDir,
         spec: Spec,
         ident: Ident,
-        lock: File,
+        lock: Lock,
         listener: UnixListener,
         starter: Connection,
     ) -> Self {
@@ -236,7 +233,7 @@ impl Shim {
         running
             .witness
             .look(Instant::now(), &self.dir, &self.ident.boot_id, running.agent.pid);
-        let usual = Duration::from_millis(self.spec.leak_grace_ms).min(MAX_LEAK_GRACE);
+        let usual = Duration::from_millis(self.spec.leak_grace_ms);
         let end = End {
             exit,
             stopped_by_us: running.ladder.is_some(),

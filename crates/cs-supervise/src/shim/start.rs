@@ -14,7 +14,7 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 use super::connection::Connection;
 use super::namespace::Namespace;
 use super::serve::Shim;
-use crate::dir::{self, ExecutionDir};
+use crate::dir::{self, ExecutionDir, Lock};
 use crate::hold::{Containment, Feature};
 use crate::identity::{BootId, ProcessIdentity, Protocol};
 use crate::sys::{self, Forked};
@@ -82,7 +82,7 @@ struct Held {
     dir: ExecutionDir,
     spec: Spec,
     ident: Ident,
-    lock: File,
+    lock: Lock,
     listener: UnixListener,
     namespace: Option<Namespace>,
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use cs_supervise::{
-    AgentExit, Containment, ExecutionDir, Followed, Follower, HoldError, Proof, Puncher, ShimProgram,
-    SpoolWindow, StopRequest, Verdict, hold, survey,
+    AgentExit, Containment, Execution, ExecutionDir, Followed, Follower, HoldError, Proof, Puncher,
+    ShimProgram, SpoolWindow, StopRequest, Verdict, hold, survey,
 };
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinSet;
 
 use crate::support::{LIMIT, block_on, read_when_there, spec_of};
@@ -29,6 +29,8 @@ pub(crate) fn run(words: &[String]) {
     }
     match station.as_str() {
         "in-process" => return block_on(keeps(Path::new(dir), agent)),
+        "in-process-to-the-end" => return block_on(keeps_to_the_end(Path::new(dir), agent)),
+        "in-process-starved" => return block_on(starves(Path::new(dir), agent)),
         "tidy" => return block_on(stays_tidy(Path::new(dir), agent)),
         "crowd" => return block_on(is_crowded(Path::new(dir), agent[0].parse().unwrap())),
         "follow-line" => return block_on(reads_line(Path::new(dir), agent, Reading::Capped)),
@@ -158,6 +160,38 @@ async fn keeps(dir: &Path, agent: &[String]) {
     let _running = held.go(b"").await.unwrap();
     say(dir.path(), "in-process");
     stay().await;
+}
+
+/// Supervises an agent without a shim to its end, with a descriptor open that children inherit.
+async fn keeps_to_the_end(dir: &Path, agent: &[String]) {
+    let _inherited = rustix::io::dup(fs::File::open("/dev/null").unwrap()).unwrap();
+    let dir = ExecutionDir::create(dir).unwrap();
+    let mut spec = spec_of(agent);
+    spec.leak_grace = LIMIT;
+    let held = cs_supervise::hold_in_process(&dir, &spec).await.unwrap();
+    let closed = held.go(b"").await.unwrap().closed().await.unwrap();
+    say(dir.path(), &format!("{:?} {:?}", closed.exit, closed.proof));
+}
+
+/// Supervises an agent without a shim to its end, and has no descriptor to give for the first looks.
+async fn starves(dir: &Path, agent: &[String]) {
+    let dir = ExecutionDir::create(dir).unwrap();
+    let held = cs_supervise::hold_in_process(&dir, &spec_of(agent))
+        .await
+        .unwrap();
+    let mut running = held.go(b"").await.unwrap();
+    let usual = getrlimit(Resource::Nofile);
+    let none = Rlimit {
+        current: Some(0),
+        maximum: usual.maximum,
+    };
+    setrlimit(Resource::Nofile, none).unwrap();
+    assert!(fs::File::open("/dev/null").is_err());
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    setrlimit(Resource::Nofile, usual).unwrap();
+    say(dir.path(), "in-process-starved");
+    let closed = running.closed().await.unwrap();
+    say(dir.path(), &format!("{:?} {:?}", closed.exit, closed.proof));
 }
 
 /// How an endless line is read.

@@ -1,17 +1,26 @@
 //! Executions without a shim.
 
 use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use cs_supervise::{
     AgentExit, DismissError, Execution, ExecutionDir, Feature, GoError, HeldInProcess, HoldError, Lack,
     LeaseEnd, Life, Proof, RunningInProcess, SpawnReason, StopRequest, Tier, Verdict, dismiss, glance,
-    hold_in_process,
+    hold_in_process, survey,
 };
 use libtest_mimic::Trial;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_getfd,
+    pidfd_open,
+};
 
-use crate::support::{Scratch, alive, is_alive, read_when_there, spec_of, trial, until, words};
+use crate::support::{
+    Scratch, alive, is_alive, read_when_there, say_not_tested, spec_of, state_of, trial, until, words,
+};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -37,6 +46,27 @@ pub(crate) fn trials() -> Vec<Trial> {
             "without_a_shim_what_is_dropped_is_killed_and_can_be_surveyed",
             dropped,
         ),
+        trial(
+            "without_a_shim_what_has_ended_is_not_told_to_be_supervised_while_a_child_is_born",
+            copied_lock,
+        ),
+        trial(
+            "without_a_shim_what_was_dropped_is_not_told_to_be_supervised_while_another_looks",
+            looked_at_by_two,
+        ),
+        trial(
+            "without_a_shim_an_agent_that_others_reap_has_a_number_which_nobody_signals",
+            reaped_by_others,
+        ),
+        trial(
+            "without_a_shim_an_agent_outlives_a_moment_without_descriptors",
+            starved,
+        ),
+        trial(
+            "without_a_shim_an_agent_inherits_no_descriptor",
+            nothing_inherited,
+        ),
+        trial("no_grace_for_leftovers_is_longer_than_a_minute", longest_grace),
         trial("without_a_shim_no_go_means_that_nothing_ran", never_go),
         trial(
             "without_a_shim_an_agent_that_cannot_be_started_is_told",
@@ -81,11 +111,7 @@ async fn runs(scratch: Scratch) {
     assert_eq!(running.stop(StopRequest::FORCE).await.unwrap(), closed);
     assert!(matches!(scratch.survey().await, Verdict::Finished(found) if found == closed));
     assert!(!is_alive(running.agent().pid()));
-    assert_eq!(
-        crate::support::state_of(running.agent().pid()),
-        None,
-        "it is reaped"
-    );
+    assert_eq!(state_of(running.agent().pid()), None, "it is reaped");
 }
 
 /// All kinds but the one that nobody can find: it has no cookie, and is nobody's child before anybody has looked.
@@ -220,7 +246,8 @@ async fn onlooked(scratch: Scratch) {
     let daemon = scratch.daemon("in-process", &words(&["print=up", "sleep"])).await;
     until("the agent is up", || scratch.stdout() == "up\n").await;
     let pid = keeper_pid(&scratch).await;
-    let verdict = scratch.survey().await;
+    // Nobody can be asked, so the whole budget passes.
+    let verdict = survey(&scratch.dir, Duration::from_millis(200)).await.unwrap();
     assert!(
         matches!(&verdict, Verdict::InProcess(process) if process.pid() == pid),
         "{verdict:?}"
@@ -261,12 +288,155 @@ async fn dropped(scratch: Scratch) {
     let descendants = scratch.descendants_of(&FINDABLE).await;
     let agent = running.agent().clone();
     drop(running);
-    until("the agent is dead", || !agent.is_alive()).await;
+    // Not even a zombie is left to the embedder.
+    until("the agent is reaped", || state_of(agent.pid()).is_none()).await;
     let Verdict::ShimLost(closed) = scratch.survey().await else {
         panic!("nobody supervises it")
     };
     assert_swept(&scratch, &closed);
     assert_eq!(alive(&descendants), [""; 0]);
+}
+
+/// A copy of the descriptor by which this process holds the execution's lock, as a child has it between its birth and its program.
+fn copy_of_lock(scratch: &Scratch) -> OwnedFd {
+    let lock = scratch.dir.path().join("lock");
+    let mut open = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap());
+    let ours = open.find(|entry| fs::read_link(entry.path()).is_ok_and(|file| file == lock));
+    let number = ours.unwrap().file_name().to_str().unwrap().parse().unwrap();
+    let this = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+    pidfd_getfd(this, number, PidfdGetfdFlags::empty()).unwrap()
+}
+
+async fn copied_lock(scratch: Scratch) {
+    let mut running = start(&scratch, &words(&["print=up", "sleep"])).await;
+    let _copy = copy_of_lock(&scratch);
+    let (told, stopped) = {
+        let closed = running.stop(StopRequest::FORCE).await.unwrap();
+        (running.closed().await.unwrap(), closed)
+    };
+    assert_eq!(told, stopped);
+    let verdict = scratch.survey().await;
+    assert!(
+        matches!(&verdict, Verdict::Finished(closed) if *closed == told),
+        "{verdict:?}"
+    );
+    let dropped = scratch.below("dropped");
+    let running = start(&dropped, &words(&["sleep"])).await;
+    let _copy = copy_of_lock(&dropped);
+    drop(running);
+    let verdict = dropped.survey().await;
+    assert!(matches!(verdict, Verdict::ShimLost(_)), "{verdict:?}");
+}
+
+async fn looked_at_by_two(scratch: Scratch) {
+    let running = start(&scratch, &words(&["sleep"])).await;
+    let agent = running.agent().pid();
+    drop(running);
+    until("the agent is reaped", || state_of(agent).is_none()).await;
+    let other = fs::File::open(scratch.dir.path().join("lock")).unwrap();
+    until("another has the lock", || other.try_lock().is_ok()).await;
+    let mut surveying = std::pin::pin!(scratch.survey());
+    tokio::select! {
+        biased;
+        verdict = &mut surveying => panic!("{verdict:?}"),
+        () = tokio::time::sleep(Duration::from_millis(100)) => {}
+    }
+    drop(other);
+    assert!(matches!(surveying.await, Verdict::ShimLost(_)));
+}
+
+/// A process that does not belong to the execution, has this number and leads a group, and its child; `None` where numbers cannot be chosen.
+fn stranger(pid: i32, child: &Path) -> Option<Child> {
+    let script = format!(
+        "sleep 100 & echo $! > {0}.new; mv {0}.new {0}; wait",
+        child.display()
+    );
+    for _ in 0..1000 {
+        fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).ok()?;
+        #[expect(clippy::disallowed_methods, reason = "none of the execution's")]
+        let mut command = Command::new("sh");
+        let mut stranger = command.args(["-c", &script]).process_group(0).spawn().unwrap();
+        if stranger.id() as i32 == pid {
+            return Some(stranger);
+        }
+        // Somebody else was faster.
+        kill_process_group(Pid::from_child(&stranger), Signal::KILL).unwrap();
+        stranger.wait().unwrap();
+        fs::remove_file(child).unwrap_or_default();
+    }
+    None
+}
+
+async fn reaped_by_others(scratch: Scratch) {
+    let gate = format!("await={}", scratch.text("gate"));
+    let agent = [scratch.of_kinds(&["setsid"]), vec![gate, "exit=3".to_owned()]].concat();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a daemon whose children the kernel reaps"
+    )]
+    let mut command = Command::new("env");
+    command
+        .arg("--ignore-signal=CHLD")
+        .arg(std::env::current_exe().unwrap())
+        .args(["daemon", "in-process-to-the-end"]);
+    let mut daemon = command.arg(scratch.dir.path()).args(agent).spawn().unwrap();
+    let left = scratch.descendants_of(&["setsid"]).await;
+    read_when_there(&scratch.dir.path().join("agent.json")).await;
+    let agent = glance(&scratch.dir).unwrap().agent.unwrap();
+    fs::write(scratch.path("gate"), "").unwrap();
+    read_when_there(&scratch.dir.path().join("exit.json")).await;
+    assert_eq!(state_of(agent.pid()), None, "it is reaped");
+    let child = scratch.path("child");
+    let stranger = stranger(agent.pid(), &child);
+    if stranger.is_some() {
+        read_when_there(&child).await;
+    }
+    assert_eq!(alive(&left), ["setsid"], "the grace is not over");
+    kill_process(Pid::from_raw(left[0].pid).unwrap(), Signal::KILL).unwrap();
+    assert!(daemon.wait().unwrap().success());
+    let told = read_when_there(&scratch.path("execution.station")).await;
+    assert_eq!(told, "Unknown Some(SweepClean)");
+    let Some(mut stranger) = stranger else {
+        return say_not_tested("it takes root to choose the number of a process");
+    };
+    let child = fs::read_to_string(child).unwrap().trim().parse().unwrap();
+    let lived = (stranger.try_wait().unwrap().is_none(), is_alive(child));
+    if lived.0 {
+        kill_process_group(Pid::from_child(&stranger), Signal::KILL).unwrap();
+    }
+    stranger.wait().unwrap();
+    assert_eq!(lived, (true, true), "a stranger was signalled");
+}
+
+async fn starved(scratch: Scratch) {
+    let gate = format!("await={}", scratch.text("gate"));
+    let _daemon = scratch
+        .daemon("in-process-starved", &[gate, "exit=3".to_owned()])
+        .await;
+    assert!(glance(&scratch.dir).unwrap().agent.unwrap().is_alive());
+    fs::write(scratch.path("gate"), "").unwrap();
+    let station = scratch.path("execution.station");
+    until("its end is told", || {
+        fs::read_to_string(&station).is_ok_and(|told| told == "Exited(3) Some(SweepClean)")
+    })
+    .await;
+}
+
+async fn nothing_inherited(scratch: Scratch) {
+    let _daemon = scratch.spawn_daemon("in-process-to-the-end", &words(&["descriptors"]));
+    let told = read_when_there(&scratch.path("execution.station")).await;
+    assert_eq!(told, "Exited(0) Some(SweepClean)");
+    assert_eq!(scratch.stdout(), "[\"0\", \"1\", \"2\"]\n");
+}
+
+async fn longest_grace(scratch: Scratch) {
+    let mut spec = spec_of(&words(&["exit=0"]));
+    spec.leak_grace = Duration::MAX;
+    ExecutionDir::create(scratch.dir.path()).unwrap();
+    let held = hold_in_process(&scratch.dir, &spec).await.unwrap();
+    let written = crate::raw::read(&scratch.dir.path().join("spec.json"));
+    assert_eq!(written["leak_grace_ms"], 60_000);
+    held.abandon().await.unwrap();
 }
 
 async fn never_go(scratch: Scratch) {
