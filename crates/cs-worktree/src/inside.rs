@@ -23,7 +23,8 @@ use crate::path::RepoPath;
 use crate::salvage;
 use crate::special::Special;
 use crate::staged;
-use crate::status::{self, Budget, Inside, Look};
+use crate::status::budget::Budget;
+use crate::status::{self, Inside, Look};
 use crate::store::{self, Store};
 use crate::tree::Tree;
 

@@ -133,7 +133,7 @@ fn judge(store: &Store, file: &Path, committed: Option<&Pointer>) -> State {
         return State::NotKept;
     };
     // What is too large is named as such, and left.
-    if !meta.is_file() || meta.len() > status::FILE_MAX_BYTES {
+    if !meta.is_file() || meta.len() > status::budget::FILE_MAX_BYTES {
         return State::IsPointer;
     }
     if meta.len() <= POINTER_MAX_BYTES && fs::read(file).is_ok_and(|text| Pointer::read(&text).is_some()) {

@@ -3,10 +3,11 @@
 //! The tree's HEAD is fetched into the store, read into a temporary index, and the tree's files are compared with that.
 //! The tree's own index is used as data only: for conflicts and for the files that a sparse checkout leaves out.
 
+pub(crate) mod budget;
 pub(crate) mod seed;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -22,16 +23,10 @@ use crate::parse::{self, GITLINK, IndexEntry};
 use crate::path::RepoPath;
 use crate::runner::Call;
 use crate::special::Special;
+use crate::status::budget::{Budget, FILES_MAX, find_unsavable};
 use crate::store::Store;
 use crate::tree::Tree;
 use crate::walk;
-
-/// More changed files than this are not saved.
-const FILES_MAX: usize = 20_000;
-/// A larger file is not saved.
-pub(crate) const FILE_MAX_BYTES: u64 = 50 << 20;
-/// Once the saved files together are larger than this, the rest is not saved.
-const TOTAL_MAX_BYTES: u64 = 1 << 30;
 
 /// What is uncommitted in a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -477,37 +472,4 @@ async fn find_filtered(store: &Store, look: &mut Look) -> Result<(), WorktreeErr
         }
     }
     lfs::settle(store, look, through_lfs).await
-}
-
-/// What is left of the limits, for a tree and the repositories inside it together.
-#[derive(Debug, Default)]
-pub(crate) struct Budget {
-    files: usize,
-    bytes: u64,
-}
-
-/// Applies the limits, before anything is added.
-fn find_unsavable(look: &mut Look, budget: &mut Budget) {
-    budget.files += look.entries.len();
-    if budget.files > FILES_MAX {
-        look.special.push(Special::TooMany { files: budget.files });
-        // What is not saved takes nothing away from the others.
-        budget.files -= look.entries.len();
-        return;
-    }
-    let mut special = Vec::new();
-    for path in look.present() {
-        let file = path.below(&look.root);
-        let Ok(meta) = file.symlink_metadata() else {
-            continue;
-        };
-        if meta.len() > FILE_MAX_BYTES || budget.bytes + meta.len() > TOTAL_MAX_BYTES {
-            special.push(Special::TooLarge(path.clone()));
-        } else if meta.is_file() && File::open(&file).is_err() {
-            special.push(Special::Unreadable(path.clone()));
-        } else {
-            budget.bytes += meta.len();
-        }
-    }
-    look.special.extend(special);
 }
