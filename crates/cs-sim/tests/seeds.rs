@@ -89,10 +89,10 @@ fn a_ledger_that_is_not_durable_is_noticed() {
     notices(Mutant::LedgerForgets, &["1.", "4.", "when"]);
 }
 
-/// Invariant 7.
+/// Whom nobody adopts, nobody hears either. Invariant 7. Invariant 8.
 #[test]
 fn a_daemon_that_does_not_adopt_is_noticed() {
-    notices(Mutant::AdoptionForgets, &["1.", "7."]);
+    notices(Mutant::AdoptionForgets, &["1.", "7.", "8."]);
 }
 
 /// Invariant 13.

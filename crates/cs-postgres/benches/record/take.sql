@@ -24,7 +24,7 @@ codebases as materialized (
     from machine_codebases m where m.machine_id = $2
 ),
 picked as materialized (
-    select c.id, c.owner_id
+    select c.id, c.owner_id, c.agent
     from cards c join cards seen on seen.id = c.id and seen.version = c.version
     where c.ready_for = 'turns' and c.ready_for <> 'nothing' and c.ready_from <= (select now from clock) and c.state = 'open'
       and (c.machine_id is null or c.machine_id = $2)
@@ -50,21 +50,21 @@ begun as (
         token = encode(sha256(convert_to($5 || r.id || (r.epoch + 1), 'UTF8')), 'hex'),
         state = 'running',
         machine_id = $2,
-        agent = c.agent,
+        agent = p.agent,
         resumed_at = (select now from clock),
         ended_at = null,
         again_at = null,
         starts = r.starts + 1,
         given = null,
         read_back = false
-    from cards c
-    where c.id = r.card_id and r.id = any (array(select owner_id from picked))
+    from picked p
+    where r.id = p.owner_id and r.id = any (array(select owner_id from picked))
     returning r.id, r.card_id, r.kind, r.codebase_id, r.epoch, r.token, r.started_at, r.resumed_at, r.agent, r.fresh
 ),
 leased as (
-    update turns t set state = 'leased', run_id = c.owner_id
-    from cards c
-    where c.id = t.card_id and t.card_id = any (array(select id from picked)) and t.state = 'pending'
+    update turns t set state = 'leased', run_id = p.owner_id
+    from picked p
+    where t.card_id = p.id and t.card_id = any (array(select id from picked)) and t.state = 'pending'
       and t.state in ('pending', 'leased')
     returning t.id, t.card_id
 ),
@@ -82,12 +82,11 @@ changed as (
 ),
 journaled as (
     insert into journal (operation_id, machine_id, kind, result, at)
-    select $1, $2, 'take_turns', json_build_object(
-        'runs', json_agg(json_build_object(
-            'run', b.id, 'card', b.card_id, 'kind', b.kind, 'epoch', b.epoch, 'started_at', b.started_at,
-            'resumed_at', b.resumed_at, 'agent', b.agent, 'codebase', b.codebase_id, 'fresh', b.fresh)),
-        'turns', (select json_agg(json_build_array(l.card_id, l.id)) from leased l))::text, (select now from clock)
-    from begun b
+    select $1, $2, 'take_turns', json_agg(json_build_object(
+        'run', b.id, 'card', b.card_id, 'kind', b.kind, 'epoch', b.epoch, 'started_at', b.started_at,
+        'resumed_at', b.resumed_at, 'agent', b.agent, 'codebase', b.codebase_id, 'fresh', b.fresh,
+        'turn', l.id))::text, (select now from clock)
+    from begun b join leased l on l.card_id = b.card_id
     having count(*) > 0
     returning 1
 )
