@@ -85,8 +85,33 @@ pub(crate) fn in_namespace<F: Future<Output = ()>>(
             }
             Err(other) => panic!("{other:?}"),
         }
+        if !orphans_are_reaped().await {
+            // The first process of a namespace ends when all others are reaped, also those whose parent was outside.
+            let why =
+                "process 1 does not reap orphans here, so that a namespace whose shim was killed never ends";
+            return say_not_had(why, NEEDS_NAMESPACE);
+        }
         test(scratch).await;
     })
+}
+
+/// Whether whoever inherits an orphan here reaps it.
+async fn orphans_are_reaped() -> bool {
+    let script = "sleep 0.1 >/dev/null & echo $!";
+    #[expect(clippy::disallowed_methods, reason = "a test makes an orphan")]
+    let made = tokio::process::Command::new("sh")
+        .args(["-c", script])
+        .output()
+        .await;
+    let orphan = String::from_utf8(made.unwrap().stdout).unwrap();
+    let stat = format!("/proc/{}/stat", orphan.trim());
+    for _ in 0..100 {
+        if !Path::new(&stat).exists() {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    false
 }
 
 /// Whether the machine forbids it; any other error is a fault of ours.
