@@ -4,11 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use cs_supervise::command::{self, CommandSpec, Exit, Finished};
 use cs_worktree::*;
 use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
 
 /// Where git is looked up: as for whoever runs the tests.
 #[expect(
@@ -56,6 +58,42 @@ pub(crate) async fn run_in(dir: &Path, home: &Path, program: &str, args: &[&OsSt
         stderr_cap_bytes: 1 << 20,
     };
     command::run(&spec).await.unwrap()
+}
+
+/// A program that works in a directory until it is ended.
+pub(crate) struct Staying(tokio::process::Child);
+
+impl Staying {
+    /// It runs, in the directory, when this returns.
+    #[expect(clippy::disallowed_methods, reason = "a stranger to us: nobody supervises it")]
+    pub(crate) fn start(dir: &Path, program: &str, args: &[&str]) -> Self {
+        let started = tokio::process::Command::new(program)
+            .args(args)
+            .current_dir(dir)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn();
+        Self(started.unwrap())
+    }
+
+    /// A process that holds a file open, and does so when this returns.
+    pub(crate) async fn holding(file: &Path) -> Self {
+        let script = "exec 3< \"$0\"; echo it is held; exec sleep 600 >&-";
+        let args = ["-c", script, file.to_str().unwrap()];
+        let mut staying = Self::start(file.parent().unwrap(), "sh", &args);
+        let mut said = String::new();
+        let mut stdout = staying.0.stdout.take().unwrap();
+        stdout.read_to_string(&mut said).await.unwrap();
+        assert_eq!(said, "it is held\n");
+        staying
+    }
+
+    /// Nothing of it is open any more when this returns: it has been waited for.
+    pub(crate) async fn end(mut self) {
+        assert_eq!(self.0.try_wait().unwrap(), None, "it did not stay");
+        self.0.kill().await.unwrap();
+    }
 }
 
 pub(crate) async fn try_git(dir: &Path, args: &[&str]) -> Finished {

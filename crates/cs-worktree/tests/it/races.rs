@@ -293,26 +293,9 @@ async fn a_lock_in_the_store_that_somebody_holds_is_waited_for_and_left() {
     git(&bench.user, &["commit", "-q", "-a", "-m", "on"]).await;
     let lock = bench.store().join("refs/cs-panel/base/main.lock");
     fs::write(&lock, "").unwrap();
-    let home = bench.dir.path().join("home");
-    let ready = bench.dir.path().join("ready");
-    let hold = format!(
-        "exec 3< '{}'; touch '{}'; exec sleep 60",
-        lock.display(),
-        ready.display()
-    );
-    let holder = [OsStr::new("-c"), OsStr::new(&hold)];
-    let prepare = async {
-        while !ready.exists() {
-            tokio::task::yield_now().await;
-        }
-        let spec = bench.spec("c2");
-        bench.worktrees.prepare_tree(&bench.repository, &spec).await
-    };
-    let refused = tokio::select! {
-        biased;
-        _ = run_in(&bench.user, &home, "sh", &holder) => panic!("sleep ended"),
-        refused = prepare => refused,
-    };
+    let holder = Staying::holding(&lock).await;
+    let spec = bench.spec("c2");
+    let refused = bench.worktrees.prepare_tree(&bench.repository, &spec).await;
     let error = refused.unwrap_err();
     assert!(
         matches!(error, WorktreeError::Git(GitError::Locked { .. })),
@@ -320,6 +303,7 @@ async fn a_lock_in_the_store_that_somebody_holds_is_waited_for_and_left() {
     );
     assert_eq!(error.class(), ErrorClass::Transient);
     assert!(lock.exists());
+    holder.end().await;
     bench.prepare("c2").await;
 }
 

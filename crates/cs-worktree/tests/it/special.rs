@@ -220,14 +220,9 @@ async fn a_tree_in_which_a_process_works_is_not_discarded() {
     let bench = Bench::new().await;
     let tree = bench.prepare("c1").await;
     let salvage = bench.salvage(&tree, "r1").await;
-    let home = bench.dir.path().join("home");
-    let minute = ["60".as_ref()];
-    // The process is there once its future was polled; it is killed when that is dropped.
-    let refused = tokio::select! {
-        biased;
-        _ = run_in(&tree.path, &home, "sleep", &minute) => panic!("sleep ended"),
-        refused = bench.worktrees.discard(salvage.proof().unwrap()) => refused,
-    };
+    let staying = Staying::start(&tree.path, "sleep", &["600"]);
+    let refused = bench.worktrees.discard(salvage.proof().unwrap()).await;
+    staying.end().await;
     assert!(matches!(refused, Err(WorktreeError::TreeInUse)), "{refused:?}");
     assert!(tree.path.exists());
 }

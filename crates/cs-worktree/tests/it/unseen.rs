@@ -78,15 +78,9 @@ async fn a_tree_beside_which_a_process_works_is_not_discarded() {
     let bench = Bench::new().await;
     let tree = bench.prepare("c1").await;
     let salvage = bench.salvage(&tree, "r1").await;
-    let home = bench.dir.path().join("home");
-    let minute = ["60".as_ref()];
-    let beside = tree.path.parent().unwrap();
-    // The process is there once its future was polled; it is killed when that is dropped.
-    let refused = tokio::select! {
-        biased;
-        _ = run_in(beside, &home, "sleep", &minute) => panic!("sleep ended"),
-        refused = bench.worktrees.discard(salvage.proof().unwrap()) => refused,
-    };
+    let staying = Staying::start(tree.path.parent().unwrap(), "sleep", &["600"]);
+    let refused = bench.worktrees.discard(salvage.proof().unwrap()).await;
+    staying.end().await;
     assert!(matches!(refused, Err(WorktreeError::TreeInUse)), "{refused:?}");
 }
 
@@ -101,13 +95,9 @@ async fn a_process_is_seen_in_a_tree_that_is_reached_by_a_link() {
     let prepared = worktrees.prepare_tree(&bench.repository, &bench.spec("c1")).await;
     let tree = prepared.unwrap().tree;
     let salvage = worktrees.salvage(&tree, &run_key("r1"), "a test").await.unwrap();
-    let home = bench.dir.path().join("home");
-    let minute = ["60".as_ref()];
-    let refused = tokio::select! {
-        biased;
-        _ = run_in(&tree.path, &home, "sleep", &minute) => panic!("sleep ended"),
-        refused = worktrees.discard(salvage.proof().unwrap()) => refused,
-    };
+    let staying = Staying::start(&tree.path, "sleep", &["600"]);
+    let refused = worktrees.discard(salvage.proof().unwrap()).await;
+    staying.end().await;
     assert!(matches!(refused, Err(WorktreeError::TreeInUse)), "{refused:?}");
 }
 
