@@ -152,6 +152,14 @@ pub enum WorktreeError {
         /// The path asked about.
         path: PathBuf,
     },
+    /// The repository is a partial clone, and lacks something that a tree needs. Nothing is downloaded for it unasked.
+    #[error("the repository {} is a partial clone and lacks objects that a tree of its own needs; run `git fetch --refetch --no-filter {remote}` there, then try again", path.display())]
+    PartialClone {
+        /// The root of the working tree.
+        path: PathBuf,
+        /// The remote that has them.
+        remote: String,
+    },
     /// No branch can be taken for the base.
     #[error("no branch is checked out and none of {tried} exists; check out the branch to work from")]
     NoBase {
@@ -252,6 +260,9 @@ impl WorktreeError {
                 "the repository has no commit yet; make a first commit, then try again".into()
             }
             Self::ForeignOwner { .. } => "the repository belongs to another user".into(),
+            Self::PartialClone { remote, .. } => format!(
+                "the repository is a partial clone and lacks objects; run `git fetch --refetch --no-filter {remote}` there, then try again"
+            ),
             Self::NotOurTree { .. } => "another directory stands where the card's tree belongs".into(),
             Self::DiskFull { .. } => {
                 "the disk of the machine is full; free some space there, nothing of the work is lost".into()
@@ -283,9 +294,11 @@ impl WorktreeError {
             Self::NotARepository { .. } | Self::BaseMissing { .. } | Self::NoCard | Self::NotSaved { .. } => {
                 ErrorClass::NotFound
             }
-            Self::Bare { .. } | Self::Empty { .. } | Self::ForeignOwner { .. } | Self::NoBase { .. } => {
-                ErrorClass::Invalid
-            }
+            Self::Bare { .. }
+            | Self::Empty { .. }
+            | Self::ForeignOwner { .. }
+            | Self::PartialClone { .. }
+            | Self::NoBase { .. } => ErrorClass::Invalid,
             Self::BranchCollision { .. }
             | Self::NotOurTree { .. }
             | Self::Occupied { .. }

@@ -42,6 +42,8 @@ pub(crate) struct Source {
 pub(crate) enum Readable {
     /// Not at all.
     No,
+    /// Not at all: it is a partial clone.
+    PartialClone,
     /// It says that it hides some of its refs.
     Partly,
     /// All of it.
@@ -156,7 +158,7 @@ impl Source {
             text.push(b'\n');
         }
         let said = judge_words(&text);
-        if said == Readable::No || !text.contains_str("[include") {
+        if said == Readable::PartialClone || !text.contains_str("[include") {
             return Ok(said);
         }
         // Git says what the configuration says with all that it includes; reading it runs nothing. When git cannot read it, it
@@ -177,7 +179,7 @@ impl Source {
 
 fn judge_words(text: &[u8]) -> Readable {
     if text.contains_str("promisor") || text.contains_str("partialclone") {
-        Readable::No
+        Readable::PartialClone
     } else if text.contains_str("hiderefs") {
         Readable::Partly
     } else {

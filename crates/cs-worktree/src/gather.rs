@@ -27,6 +27,8 @@ pub(crate) struct Gathered {
     pub(crate) complete_refs: bool,
     /// All commits that only the reflogs know are in the store.
     pub(crate) complete_history: bool,
+    /// It lacks objects, and nothing was fetched for that reason.
+    pub(crate) is_partial_clone: bool,
 }
 
 /// The HEAD of a repository, as it was gathered.
@@ -46,6 +48,7 @@ impl Gathered {
             head: HeadSeen::Unreadable,
             complete_refs: false,
             complete_history: false,
+            is_partial_clone: false,
         }
     }
 
@@ -60,8 +63,15 @@ impl Gathered {
 /// taken because git found no fault: the refs of the store are compared with what the repository says that it has.
 pub(crate) async fn gather(store: &Store, source: &Source, under: &str) -> Result<Gathered, WorktreeError> {
     let readable = source.readable(store).await?;
-    if readable == Readable::No {
-        return Ok(Gathered::nothing());
+    match readable {
+        Readable::No => return Ok(Gathered::nothing()),
+        Readable::PartialClone => {
+            return Ok(Gathered {
+                is_partial_clone: true,
+                ..Gathered::nothing()
+            });
+        }
+        Readable::Partly | Readable::Whole => {}
     }
     let Some(listed) = fetch::list(store, source).await? else {
         return Ok(Gathered::nothing());
@@ -87,6 +97,7 @@ pub(crate) async fn gather(store: &Store, source: &Source, under: &str) -> Resul
         head,
         complete_refs: readable == Readable::Whole && wanted.keys().all(came),
         complete_history: gather_reflogs(store, source, under).await?,
+        is_partial_clone: false,
     })
 }
 

@@ -190,6 +190,25 @@ impl Repository {
         commit_of(git, self.call("rev-parse"), rev).await
     }
 
+    /// The remote that is to have what a partial clone lacks; `None` when the repository is none.
+    pub(crate) async fn promisor(&self, git: &Git) -> Result<Option<String>, WorktreeError> {
+        let ask = self.call("config").reads_only();
+        let ask = ask.args([
+            "config",
+            "-z",
+            "--type=bool",
+            "--get-regexp",
+            r"^remote\..*\.promisor$",
+        ]);
+        let answer = git.run(ask).await?;
+        let name = |field: &[u8]| {
+            let key = field.strip_suffix(b"\ntrue")?;
+            let name = key.strip_prefix(b"remote.")?.strip_suffix(b".promisor")?;
+            Some(name.to_str_lossy().into_owned())
+        };
+        Ok(parse::z_fields(&answer.stdout).find_map(name))
+    }
+
     /// All working trees of the repository, the main one first.
     pub(crate) async fn checkouts(&self, git: &Git) -> Result<Vec<Checkout>, WorktreeError> {
         let list = self

@@ -335,6 +335,10 @@ impl Git {
             OURS_OVERRIDES.iter().for_each(|s| set(OsStr::new(s)));
             self.inner.content_settings.iter().for_each(|s| set(s));
         }
+        if call.index.is_some() {
+            // An index of ours is one file: git would put the other half of a split one into the repository.
+            set(OsStr::new("core.splitIndex=false"));
+        }
         call.settings.iter().for_each(|s| set(s));
         args.push("--no-pager".into());
         args.extend(call.literal_paths.then(|| "--literal-pathspecs".into()));

@@ -173,6 +173,9 @@ impl Worktrees {
         if !matches!(gathered.head, HeadSeen::At(_)) {
             look.special.push(Special::HeadUnreadable);
         }
+        if gathered.is_partial_clone {
+            look.special.push(Special::PartialClone);
+        }
         if !gathered.complete_refs || !gathered.complete_history {
             look.special.push(Special::HistoryIncomplete);
         }
@@ -307,6 +310,7 @@ fn left_out_path(special: &Special) -> Option<&RepoPath> {
         | Special::Unmerged
         | Special::IndexUnreadable
         | Special::HeadUnreadable
+        | Special::PartialClone
         | Special::HistoryIncomplete
         | Special::Mount(_)
         | Special::Beside(_)

@@ -25,6 +25,8 @@ pub enum Special {
     IndexUnreadable,
     /// The tree's git directory or HEAD cannot be read; the files are compared with the card's last known commit.
     HeadUnreadable,
+    /// The tree was made a partial clone: it lacks objects and says where they are to be had. It is not fetched from.
+    PartialClone,
     /// A commit that the tree's history mentions could not be fetched.
     HistoryIncomplete,
     /// A file or directory that cannot be read.
@@ -66,6 +68,7 @@ impl Special {
             | Self::Unmerged
             | Self::IndexUnreadable
             | Self::HeadUnreadable
+            | Self::PartialClone
             | Self::HistoryIncomplete
             | Self::TooMany { .. }
             | Self::ChangedMeanwhile => None,
@@ -88,6 +91,7 @@ impl Special {
             | Self::Unmerged
             | Self::IndexUnreadable
             | Self::HeadUnreadable
+            | Self::PartialClone
             | Self::HistoryIncomplete
             | Self::TooMany { .. } => Self::NestedRepository(dir.clone()),
             Self::ChangedMeanwhile => Self::ChangedMeanwhile,
@@ -105,6 +109,10 @@ impl fmt::Display for Special {
             Self::Unmerged => write!(f, "the tree's index has conflicts"),
             Self::IndexUnreadable => write!(f, "the tree's index cannot be read"),
             Self::HeadUnreadable => write!(f, "the tree's git directory cannot be read"),
+            Self::PartialClone => write!(
+                f,
+                "the tree was made a partial clone: what it lacks is not downloaded, and its commits are only in the tree"
+            ),
             Self::HistoryIncomplete => write!(f, "some commits of the tree cannot be read"),
             Self::Unreadable(path) => write!(f, "{path} cannot be read"),
             Self::NotAFile(path) => write!(f, "{path} is a pipe, a socket or a device"),

@@ -4,6 +4,7 @@
 //! The tree's own index is used as data only: for conflicts and for the files that a sparse checkout leaves out.
 
 pub(crate) mod budget;
+mod own_index;
 pub(crate) mod seed;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -241,8 +242,9 @@ pub(crate) async fn look_inside(
 pub(crate) async fn fetch_head(store: &Store, tree: &Tree) -> Result<Option<Oid>, WorktreeError> {
     let name = format!("refs/cs-panel/card/{}/seen", tree.spec.card);
     let source = Source::of(tree);
-    if source.readable(store).await? == Readable::No {
-        return Ok(None);
+    match source.readable(store).await? {
+        Readable::No | Readable::PartialClone => return Ok(None),
+        Readable::Partly | Readable::Whole => {}
     }
     // Git may refuse the new value without a word: what is there afterwards is new.
     let forget = store
@@ -307,7 +309,7 @@ async fn read_own_index(
     let own = git_dir.join("index");
     match own.symlink_metadata() {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
-        Ok(meta) if meta.is_file() && fs::copy(&own, look.own_index()).is_ok() => {}
+        Ok(meta) if meta.is_file() && own_index::copy(git_dir, &look.own_index()).is_ok() => {}
         Ok(_) | Err(_) => {
             look.special.push(Special::IndexUnreadable);
             return Ok(());

@@ -121,11 +121,24 @@ impl Store {
         let fetch = fetch
             .args(["--update-shallow", "--no-recurse-submodules"])
             .arg(&repository.common_dir);
-        self.git
-            .ok(fetch.arg("+refs/heads/*:refs/cs-panel/base/*"))
+        self.take_from(repository, fetch.arg("+refs/heads/*:refs/cs-panel/base/*"))
             .await?;
         self.borders.reach(Border::BranchesFetched);
         Ok(())
+    }
+
+    /// Fetches from the user's repository. Nothing that a partial clone lacks is downloaded: that is refused with the cure.
+    async fn take_from(&self, repository: &Repository, fetch: Call) -> Result<(), WorktreeError> {
+        match self.git.ok(fetch).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(match repository.promisor(&self.git).await? {
+                Some(remote) => WorktreeError::PartialClone {
+                    path: repository.toplevel.clone(),
+                    remote,
+                },
+                None => error.into(),
+            }),
+        }
     }
 
     /// Fetches the remote's branch as the user's repository has it; no remote is asked.
@@ -140,10 +153,34 @@ impl Store {
         let fetch = fetch.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
         let fetch = fetch.args(["--update-shallow", "--no-recurse-submodules"]);
         let name = &upstream.name;
+        self.make_room_for_remote(name).await?;
         let refspec = format!("+refs/remotes/{name}:refs/cs-panel/remote/{name}");
-        self.git
-            .ok(fetch.arg(&repository.common_dir).arg(refspec))
-            .await?;
+        self.take_from(repository, fetch.arg(&repository.common_dir).arg(refspec))
+            .await
+    }
+
+    /// Removes the refs of remotes' branches beside which a new one cannot be: on the remote `a` has given way to `a/b`. Where
+    /// a card began there, a ref of its own holds the commit.
+    async fn make_room_for_remote(&self, name: &str) -> Result<(), WorktreeError> {
+        let list = self
+            .call("for-each-ref")
+            .args(["for-each-ref", FORMAT, "refs/cs-panel/remote"]);
+        let wanted = format!("refs/cs-panel/remote/{name}");
+        let inside = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
+        let there = parse::refs(&self.git.ok(list).await?);
+        let in_the_way = there
+            .iter()
+            .filter(|(other, _)| inside(other, &wanted) || inside(&wanted, other));
+        let input: String = in_the_way
+            .map(|(other, oid)| format!("delete {other}\0{oid}\0"))
+            .collect();
+        if input.is_empty() {
+            return Ok(());
+        }
+        let update = self
+            .call("update-ref")
+            .args(["update-ref", "-z", "--no-deref", "--stdin"]);
+        self.git.ok(update.stdin(input)).await?;
         Ok(())
     }
 

@@ -25,6 +25,8 @@ mod landing;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
+mod partial;
+#[cfg(test)]
 mod person;
 #[cfg(test)]
 mod races;
@@ -36,6 +38,8 @@ mod repository;
 mod saved;
 #[cfg(test)]
 mod special;
+#[cfg(test)]
+mod split;
 #[cfg(test)]
 mod states;
 #[cfg(test)]
