@@ -3,7 +3,7 @@
 use cs_daemon::control::Poked;
 use cs_daemon::{StateDir, StateError};
 use cs_model::{Clock, MachineId, Person, Time};
-use cs_worktree::{Git, GitSetup, Identity, WorktreeError};
+use cs_worktree::{Git, GitSetup, Identity, Transport, WorktreeError};
 
 use crate::checkouts::Checkouts;
 use crate::cli::Global;
@@ -123,6 +123,7 @@ impl App {
             xdg_config_home: self.env.xdg_config_home.clone(),
             state_dir: state.root().to_owned(),
             identity: Identity::default(),
+            transport: Transport::from_environment(self.env.all.iter().map(|(name, value)| (name, value))),
         };
         Ok(Git::probe(setup).await?)
     }

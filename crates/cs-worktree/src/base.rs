@@ -201,7 +201,8 @@ impl Repository {
         Ok(local.zip(tip).map(|(local, tip)| (local, tip, full)))
     }
 
-    /// Asks a remote for its default branch, for at most `limit`. Nobody is asked for a password.
+    /// Asks a remote for its default branch, for at most `limit`. It is reached as the user's own git would reach it, by their
+    /// configuration and [`Transport`](crate::Transport), but nobody is asked for a password.
     ///
     /// # Errors
     /// Git could not be run. A remote that does not answer is no error: it is in the result.
@@ -232,7 +233,9 @@ impl Repository {
         if !remotes.lines().any(|line| line == remote.as_bytes()) {
             return Ok(Err(RemoteTrouble::NoRemote { remote }));
         }
+        let reach = self.reach(git).await?;
         let ask = self.call("ls-remote").limit(limit).cwd(&self.toplevel);
+        let ask = ask.reaching(reach);
         let ask = ask.args(["ls-remote", "--quiet", "--symref", "--end-of-options"]);
         let answer = match git.run(ask.args([remote.as_str(), "HEAD"])).await {
             Ok(answer) => answer,

@@ -9,6 +9,7 @@ use crate::error::WorktreeError;
 use crate::fetch::Source;
 use crate::gather::{HeadSeen, gather};
 use crate::keys::{Oid, RunKey};
+use crate::lfs;
 use crate::repository::Repository;
 use crate::runner::COPY_LIMIT;
 use crate::status;
@@ -91,6 +92,7 @@ impl Worktrees {
         let start = run_start(&store, tree, run).await?;
         let gathered = gather(&store, &Source::of(tree), &store::run_ref(run, "")).await?;
         self.reach(Border::CommitsGathered);
+        let has_lfs = lfs::take_objects(&store, &tree.path.join(".git")).await?;
         let look = status::look(&store, tree).await?;
         let before = store.card_head(&tree.spec.card).await?;
         let head = match gathered.head {
@@ -107,7 +109,10 @@ impl Worktrees {
         let user_branch = self.show_branch(&store, repository, &tree.spec, &tip).await?;
         Ok(Collected {
             new_commits: store.count(&start, &tip).await?,
-            dirty: !look.entries.is_empty() || !look.special.is_empty() || !look.staged.is_empty(),
+            dirty: !look.entries.is_empty()
+                || !look.special.is_empty()
+                || !look.staged.is_empty()
+                || !has_lfs,
             history_rewritten: !store.is_ancestor(&start, &tip).await?,
             head_readable: head.is_some(),
             tip,
@@ -132,6 +137,7 @@ impl Worktrees {
             return Ok(UserBranch::CheckedOut);
         }
         let head = store::head_ref(&spec.card);
+        lfs::bring_to_user(store, repository, tip, &[&store::card_base_ref(&spec.card)]).await?;
         fetch_into(self.git(), repository, store, &format!("+{head}:{head}")).await?;
         self.reach(Border::CommitsShown);
         if let Some(now) = &now {

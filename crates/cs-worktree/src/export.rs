@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::Worktrees;
 use crate::collect;
 use crate::error::WorktreeError;
+use crate::lfs;
 use crate::repository::Repository;
 use crate::runner::{COPY_LIMIT, Call, World};
 use crate::store::{self, RefChange, RefMove};
@@ -54,6 +55,7 @@ impl Worktrees {
         let head = store.card_head(&spec.card).await?;
         self.refuse_collisions(repository, &spec.branch).await?;
         let from = store::head_ref(&spec.card);
+        lfs::bring_to_user(&store, repository, &head, &[&store::card_base_ref(&spec.card)]).await?;
         collect::fetch_into(self.git(), repository, &store, &format!("+{from}:{from}")).await?;
         let change = RefChange {
             new: &head,

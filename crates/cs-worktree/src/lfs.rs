@@ -3,6 +3,8 @@
 //! A snapshot holds what LFS would have committed, a pointer; the content goes to the store's own `lfs/objects`, where LFS looks
 //! too. A file whose content is the one that its pointer names is unchanged, whatever git says of it.
 
+mod bring;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -20,6 +22,8 @@ use crate::special::Special;
 use crate::status::{self, Look};
 use crate::store::Store;
 use crate::walk;
+
+pub(crate) use bring::{bring_to_user, restore};
 
 /// The value of the attribute `filter` that means LFS.
 pub(crate) const FILTER: &[u8] = b"lfs";
@@ -289,31 +293,6 @@ pub(crate) async fn take_objects(store: &Store, git_dir: &Path) -> Result<bool, 
         Ok(true)
     })
     .await
-}
-
-/// Puts the contents back where a restored directory has pointers of which the store has the content.
-pub(crate) fn fill(store: &Store, root: &Path, paths: &[RepoPath]) -> Result<(), WorktreeError> {
-    for path in paths {
-        let file = path.below(root);
-        let is_small = file
-            .symlink_metadata()
-            .is_ok_and(|meta| meta.is_file() && meta.len() <= POINTER_MAX_BYTES);
-        if !is_small {
-            continue;
-        }
-        let text = fs::read(&file).map_err(WorktreeError::io("read", &file))?;
-        let Some(pointer) = Pointer::read(&text) else {
-            continue;
-        };
-        let object = pointer.object(store);
-        if object.is_file() {
-            // Into the file that is there: its mode is that of the snapshot, not that of the object.
-            let from = File::open(&object).map_err(WorktreeError::io("read", &object))?;
-            let written = File::create(&file).and_then(|mut to| io::copy(&mut { from }, &mut to));
-            written.map_err(WorktreeError::io("write", &file))?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

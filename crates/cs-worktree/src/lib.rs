@@ -61,6 +61,7 @@ mod special;
 mod staged;
 mod status;
 mod store;
+mod transport;
 mod tree;
 mod walk;
 mod workers;
@@ -88,6 +89,7 @@ pub use salvage::{Completeness, Salvage};
 pub use saved::{SavedDetail, SavedWork};
 pub use special::Special;
 pub use status::{EntryKind, StatusEntry, TreeStatus};
+pub use transport::Transport;
 pub use tree::{Attachment, PersonCommits, Prepared, Tree, TreeSpec};
 pub use workers::WorkerBranch;
 

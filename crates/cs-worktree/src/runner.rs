@@ -17,6 +17,7 @@ use cs_supervise::command::{self, CommandSpec, Exit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::GitError;
+use crate::transport::{self, Reach, Transport};
 
 const LIMIT: Duration = Duration::from_secs(120);
 /// For calls that copy or check out a whole repository.
@@ -89,10 +90,13 @@ pub struct GitSetup {
     pub state_dir: PathBuf,
     /// Who our own commits are by.
     pub identity: Identity,
+    /// What of the user's environment counts when one of their remotes is asked.
+    pub transport: Transport,
 }
 
 impl GitSetup {
-    /// For a user with this home directory who has no `XDG_CONFIG_HOME`; our own commits are by `cs-panel`.
+    /// For a user with this home directory who has no `XDG_CONFIG_HOME` and reaches remotes without anything in the environment;
+    /// our own commits are by `cs-panel`.
     #[must_use]
     pub fn new(path: impl Into<OsString>, home: impl Into<PathBuf>, state_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -101,6 +105,7 @@ impl GitSetup {
             xdg_config_home: None,
             state_dir: state_dir.into(),
             identity: Identity::default(),
+            transport: Transport::default(),
         }
     }
 }
@@ -151,6 +156,7 @@ pub(crate) struct Call {
     reads_only: bool,
     waits_for_locks: bool,
     literal_paths: bool,
+    reach: Option<Reach>,
 }
 
 /// What a call wrote.
@@ -179,6 +185,7 @@ impl Call {
             reads_only: false,
             waits_for_locks: true,
             literal_paths: true,
+            reach: None,
         }
     }
 
@@ -257,6 +264,12 @@ impl Call {
     /// For a command that knows no literal paths: each path must begin with `./`, which no pathspec magic does.
     pub(crate) fn dotted_paths(mut self) -> Self {
         self.literal_paths = false;
+        self
+    }
+
+    /// Says that the call goes to a remote of the user's.
+    pub(crate) fn reaching(mut self, reach: Reach) -> Self {
+        self.reach = Some(reach);
         self
     }
 
@@ -370,7 +383,6 @@ impl Git {
             ("GIT_ASKPASS", "false"),
             ("SSH_ASKPASS", "false"),
             ("SSH_ASKPASS_REQUIRE", "never"),
-            ("GIT_SSH_COMMAND", "ssh -oBatchMode=yes -oConnectTimeout=15"),
             ("GIT_NO_LAZY_FETCH", "1"),
             // The refs and reflogs of our stores and clones are read as files.
             ("GIT_DEFAULT_REF_FORMAT", "files"),
@@ -388,6 +400,13 @@ impl Git {
         let mut env: Vec<(OsString, OsString)> = fixed.map(|(k, v)| (k.into(), v.into())).into();
         let mut push = |key: &str, value: &OsStr| env.push((key.into(), value.to_owned()));
         push("PATH", &setup.path);
+        match &call.reach {
+            Some(reach) => reach
+                .variables
+                .iter()
+                .for_each(|(name, value)| push(&name.to_string_lossy(), value)),
+            None => push("GIT_SSH_COMMAND", &transport::own_ssh_command()),
+        }
         // A home that is itself a repository must not be found around our state directory.
         push("GIT_CEILING_DIRECTORIES", setup.state_dir.as_os_str());
         match call.world {
@@ -400,7 +419,7 @@ impl Git {
             }
             World::User => {
                 push("HOME", setup.home.as_os_str());
-                push("GIT_ALLOW_PROTOCOL", OsStr::new("file:http:https:ssh"));
+                push("GIT_ALLOW_PROTOCOL", OsStr::new("file:git:http:https:ssh"));
                 if let Some(xdg) = &setup.xdg_config_home {
                     push("XDG_CONFIG_HOME", xdg.as_os_str());
                 }

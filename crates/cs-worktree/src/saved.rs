@@ -163,7 +163,7 @@ impl Worktrees {
         self.git().ok(index).await?;
         let changed = changes(store, start, &work.commit).await?;
         let files: Vec<RepoPath> = changed.into_iter().map(|entry| entry.path).collect();
-        lfs::fill(store, made, &files)?;
+        lfs::restore(store, made, &files).await?;
         // The store is ours alone: nobody shall push to it or fetch from it by accident.
         let remote = on_made("remote").args(["remote", "remove", "origin"]);
         self.git().ok(remote).await?;
@@ -203,6 +203,7 @@ impl Worktrees {
             Some(_) => return Err(collision()),
             None => {}
         }
+        lfs::bring_to_user(&store, repository, &commit, &["--glob=refs/cs-panel/base"]).await?;
         collect::fetch_into(self.git(), repository, &store, &format!("+{name}:{name}")).await?;
         let change = RefChange {
             new: &commit,

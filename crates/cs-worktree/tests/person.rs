@@ -1,6 +1,6 @@
 //! Who the user is to git.
 
-use cs_worktree::{Git, GitSetup, Identity};
+use cs_worktree::{Git, GitSetup, Identity, Transport};
 
 #[tokio::test]
 #[expect(
@@ -15,6 +15,7 @@ async fn the_email_is_read_from_the_users_configuration() {
         xdg_config_home: None,
         state_dir: home.path().join("state"),
         identity: Identity::default(),
+        transport: Transport::default(),
     };
     let git = Git::probe(setup).await.expect("git is installed");
     assert_eq!(git.user_email().await.expect("git runs"), None);

@@ -18,7 +18,7 @@ use cs_model::{Author, CardId, Clock, CodebaseId, IdSource, MachineId, TurnId, T
 use cs_record::{CardDetail, CardReads, PeopleActs, Record, Send, SendTo};
 use cs_supervise::{Limits, ShimProgram};
 use cs_testkit::{MemoryStore, SeededIds, SetClock};
-use cs_worktree::{Git, GitSetup, Identity, Worktrees};
+use cs_worktree::{Git, GitSetup, Identity, Transport, Worktrees};
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -308,6 +308,7 @@ impl World {
             xdg_config_home: None,
             state_dir: self.path("state"),
             identity: Identity::default(),
+            transport: Transport::default(),
         });
         let configured = |(name, script): &(&str, &str)| {
             let argv = vec!["sh".to_owned(), "-c".to_owned(), (*script).to_owned()];

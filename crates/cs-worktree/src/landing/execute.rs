@@ -9,6 +9,7 @@ use crate::busy::BusyWith;
 use crate::collect;
 use crate::error::{GitError, WorktreeError};
 use crate::keys::{BranchName, Oid};
+use crate::lfs;
 use crate::repository::Repository;
 use crate::runner::Git;
 use crate::store::{self, RefChange, RefMove, Store};
@@ -50,6 +51,7 @@ impl Worktrees {
             Ok(_) => {}
         }
         let name = store::land_ref(&landing.landing);
+        lfs::bring_to_user(&store, &landing.repository, &landing.new, &[landing.old.as_str()]).await?;
         collect::fetch_into(
             self.git(),
             &landing.repository,

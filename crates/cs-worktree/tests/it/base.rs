@@ -1,6 +1,9 @@
 //! Where a card begins when the user's branch and the remote's differ, and what a remote calls its default branch.
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 use cs_worktree::*;
@@ -182,4 +185,84 @@ async fn a_remote_that_never_answers_is_given_up_in_time() {
     let trouble = ask_server(b"", Duration::from_secs(1)).await;
     assert!(matches!(trouble, RemoteTrouble::NoAnswer { .. }), "{trouble:?}");
     assert!(trouble.to_string().contains("origin did not answer within 1 s"));
+}
+
+/// A stand-in for ssh: it notes what it was called with, and does here what the other side would do.
+fn stand_in(dir: &Path, name: &str) -> String {
+    let place = dir.join(name);
+    let script = "#!/bin/sh\n{ echo \"$0 $*\"; echo \"agent $SSH_AUTH_SOCK proxy $https_proxy dir $GIT_DIR\"; } >> \"$0.called\"\n\
+        unset GIT_DIR\nfor last; do :; done\neval \"$last\"\n";
+    fs::write(&place, script).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+    place.to_str().unwrap().to_owned()
+}
+
+/// Asks a remote that is reached by ssh, and gives what the stand-in noted.
+async fn ask_by_ssh(configured: Option<&str>, in_environment: &[(&str, &str)]) -> String {
+    let bench = user_of_remote(0, 0).await;
+    let dir = bench.dir.path().canonicalize().unwrap();
+    let bin = dir.join("bin");
+    fs::create_dir(&bin).unwrap();
+    let ssh = stand_in(&bin, "ssh");
+    let wrapper = stand_in(&bin, "wrapper");
+    let fill = |text: &str| text.replace("SSH", &ssh).replace("WRAPPER", &wrapper);
+    let url = format!("ssh://host.invalid{}", dir.join("remote.git").display());
+    git(&bench.user, &["remote", "set-url", "origin", &url]).await;
+    if let Some(configured) = configured {
+        git(&bench.user, &["config", "core.sshCommand", &fill(configured)]).await;
+    }
+    let owned: Vec<(OsString, OsString)> = in_environment
+        .iter()
+        .map(|(name, value)| (name.into(), fill(value).into()))
+        .collect();
+    let mut path = bin.clone().into_os_string();
+    path.push(":");
+    path.push(search_path());
+    let setup = GitSetup {
+        transport: Transport::from_environment(owned.iter().map(|(name, value)| (name, value))),
+        ..GitSetup::new(path, dir.join("home"), dir.join("state"))
+    };
+    let git = Git::probe(setup).await.unwrap();
+    let asked = bench
+        .repository
+        .default_branch(&git, "origin", Duration::from_secs(60))
+        .await
+        .unwrap();
+    assert_eq!(asked, DefaultBranch::Live(BranchName::new("main").unwrap()));
+    let noted = |program: &str| fs::read_to_string(format!("{program}.called")).unwrap_or_default();
+    noted(&ssh) + &noted(&wrapper)
+}
+
+#[tokio::test]
+async fn a_remote_is_reached_by_ssh_as_the_persons_own_git_would_and_asks_nobody() {
+    let ours = ask_by_ssh(
+        None,
+        &[("SSH_AUTH_SOCK", "/run/agent"), ("https_proxy", "http://proxy")],
+    )
+    .await;
+    assert!(
+        ours.contains("bin/ssh -oBatchMode=yes -oConnectTimeout=15"),
+        "{ours}"
+    );
+    assert!(ours.contains("agent /run/agent proxy http://proxy dir"), "{ours}");
+    let configured = ask_by_ssh(Some("SSH -i key"), &[]).await;
+    assert!(
+        configured.contains("bin/ssh -i key -oBatchMode=yes"),
+        "{configured}"
+    );
+    let wrapped = ask_by_ssh(Some("SSH -i key"), &[("GIT_SSH_COMMAND", "WRAPPER --fast")]).await;
+    assert!(wrapped.contains("bin/wrapper --fast"), "{wrapped}");
+    assert!(
+        !wrapped.contains("BatchMode") && !wrapped.contains("bin/ssh"),
+        "{wrapped}"
+    );
+    let program = ask_by_ssh(None, &[("GIT_SSH", "WRAPPER")]).await;
+    assert!(program.contains("bin/wrapper"), "{program}");
+}
+
+/// What a hook that starts cs-panel has in its environment leads nowhere.
+#[tokio::test]
+async fn no_repository_of_the_environment_is_passed_on_to_a_remote() {
+    let noted = ask_by_ssh(None, &[("GIT_DIR", "/elsewhere"), ("GIT_ASKPASS", "/window")]).await;
+    assert!(!noted.contains("/elsewhere"), "{noted}");
 }

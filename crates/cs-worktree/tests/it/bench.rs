@@ -175,6 +175,7 @@ impl Bench {
                 name: String::new(),
                 email: String::new(),
             },
+            transport: Transport::default(),
         };
         let git = Git::probe(setup).await.unwrap();
         Worktrees::with_borders(dir.join("state"), git, borders)

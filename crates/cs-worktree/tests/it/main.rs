@@ -23,6 +23,8 @@ mod inside;
 #[cfg(test)]
 mod landing;
 #[cfg(test)]
+mod lfs;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 mod partial;

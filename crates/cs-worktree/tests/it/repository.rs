@@ -151,6 +151,7 @@ async fn probe_with(dir: &Path, path: OsString) -> Result<Git, WorktreeError> {
         xdg_config_home: None,
         state_dir: dir.join("state"),
         identity: Identity::default(),
+        transport: Transport::default(),
     };
     Git::probe(setup).await
 }
