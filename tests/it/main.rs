@@ -1,5 +1,6 @@
 //! End-to-end tests: the real binary, a real database file, real processes and real git.
 
+mod away;
 mod crashes;
 mod crowd;
 mod desk;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use cs_fence::Attempt;
 use cs_journal::{Deps as JournalDeps, Journal, LedgerError, LedgerOpened};
 use cs_model::{CardId, Epoch, LandingId, RunId, Time};
-use cs_record::RecordError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
@@ -25,6 +24,8 @@ use crate::report::chain;
 use crate::state::StateLock;
 
 mod claims;
+mod ending;
+mod failing;
 mod forget;
 mod import;
 mod incomplete;
@@ -33,6 +34,7 @@ mod stops;
 mod strain;
 mod sweep;
 
+use self::failing::Failing;
 use self::strain::Strain;
 
 /// How long the daemon works.
@@ -155,10 +157,15 @@ pub struct Daemon {
     /// What the last pass found; nothing when it had nothing to start and did not ask.
     admission: Option<Admission>,
     strain: Strain,
+    failing: Failing,
     /// What was said last of why nothing starts for want of room.
     said_full: bool,
 }
 
+/// How long a pass may go on once the daemon is told to leave, and the record may take to hear of it.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
+/// How long the next pass waits after one that failed while a command waits for its end.
+const WAITER_REST: Duration = Duration::from_secs(1);
 /// What is due by this machine's clock may not yet be so by the record's: it is looked at again after this.
 const DUE_PAUSE_MIN: Duration = Duration::from_millis(200);
 
@@ -212,6 +219,7 @@ impl Daemon {
             forgot_at: None,
             admission: None,
             strain: Strain::default(),
+            failing: Failing::default(),
             said_full: false,
         })
     }
@@ -252,7 +260,8 @@ impl Daemon {
     }
 
     async fn end(&mut self) {
-        self.presence.end(&self.cx).await;
+        let told = tokio::time::timeout(LEAVE_LIMIT, self.presence.end(&self.cx)).await;
+        tracing::debug!(?told, "left the record");
         // Nobody may be in the middle of a write to the ledger when the lock of the directory goes.
         self.tasks.shutdown().await;
         self.keeping.shutdown().await;
@@ -269,16 +278,27 @@ impl Daemon {
             if !self.lock.is_in_place() {
                 return Err(DaemonError::StateGone);
             }
-            match self.pass().await {
+            let mut told_to_leave = false;
+            let too_long = async {
+                leave.as_mut().await;
+                told_to_leave = true;
+                tokio::time::sleep(LEAVE_LIMIT).await;
+            };
+            let passed = tokio::select! {
+                biased;
+                passed = self.pass() => Some(passed),
+                // What it was about is left as a crash would leave it: the next daemon takes it up.
+                () = too_long => None,
+            };
+            match passed {
                 // Only a whole pass has seen all that a stop is about.
-                Ok(()) => self.answer_waiters(),
-                Err(error) if mode == Mode::Once => return Err(error),
-                Err(error) => {
-                    // What was due then is not known to be due now: the next look comes after the fallback interval.
-                    self.next_due = None;
-                    self.cx.said(&format!("poll_failed: {}", chain(&error)));
-                    self.take_in_hand().await;
-                }
+                Some(Ok(())) => self.passed(),
+                Some(Err(error)) if mode == Mode::Once => return Err(error),
+                Some(Err(error)) => self.pass_failed(&error).await,
+                None => self.cx.said("the record has not answered: leaving all the same"),
+            }
+            if told_to_leave {
+                return Ok(self.detached().await);
             }
             if mode == Mode::Once
                 && let Some(ended) = self.at_rest().await?
@@ -300,6 +320,13 @@ impl Daemon {
     /// How long nothing need be looked at when nothing happens.
     fn pause(&self) -> Duration {
         let mut pause = self.cx.deps.settings.fallback_interval;
+        if let Some(rest) = self.failing.rest(pause) {
+            return if self.waiters.is_empty() {
+                rest
+            } else {
+                rest.min(WAITER_REST)
+            };
+        }
         if let Some(due) = self.next_due {
             pause = pause.min(due.since(self.cx.deps.clock.now()).max(DUE_PAUSE_MIN));
         }
@@ -410,68 +437,5 @@ impl Daemon {
             chain(error)
         ));
         self.strain.add(what);
-    }
-
-    /// Says whether nothing is left to do.
-    async fn at_rest(&mut self) -> Result<Option<Ended>, DaemonError> {
-        if !self.flights.is_empty() || !self.landings.is_empty() {
-            return Ok(None);
-        }
-        if let Some(what) = self.strain.too_much() {
-            return Err(DaemonError::Unfinished(what.to_owned()));
-        }
-        if self.strain.is_on() {
-            return Ok(None);
-        }
-        if let Some((run, _)) = self.incomplete.first_key_value() {
-            return Err(DaemonError::Unfinished(format!("run {}", run.short())));
-        }
-        let look = |error: RecordError| DaemonError::Pass(Box::new(error));
-        let admission = match self.admission.take() {
-            Some(found) => found,
-            None => self.cx.admission(None).await.map_err(look)?,
-        };
-        if let Admission::Closed(reasons) = admission {
-            return Ok(Some(Ended::AdmissionClosed { reasons }));
-        }
-        let peeked = self.peek().await.map_err(look)?;
-        let busy = peeked.turns || peeked.rearms || peeked.resumes || peeked.recovery || peeked.landings;
-        Ok((!busy).then_some(Ended::Idle {
-            next_due: peeked.next_due,
-        }))
-    }
-
-    async fn detached(&self) -> Ended {
-        let mut going_on = Vec::new();
-        for (run, flight) in &self.flights {
-            // Of what is only being prepared nothing runs on.
-            if self.cx.journal.is_starting(*run) {
-                continue;
-            }
-            going_on.push(GoingOn {
-                run: *run,
-                card: flight.card,
-                alone: self.alone(*run, flight.epoch).await,
-            });
-        }
-        Ended::Detached { going_on }
-    }
-
-    /// Says what an agent does once we are gone.
-    async fn alone(&self, run: RunId, epoch: Epoch) -> Alone {
-        if self.cx.is_paused(run, epoch) {
-            return Alone::StaysPaused;
-        }
-        let executions = &self.cx.deps.executions;
-        let name = executions
-            .names(run, epoch)
-            .await
-            .ok()
-            .and_then(|mut names| names.pop());
-        let noted = match name {
-            Some(name) => executions.attempt(&name).await,
-            None => None,
-        };
-        noted.map(|file| file.allowance).unwrap_or_default().alone()
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -51,6 +52,9 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
 }
+
+/// How long what a command has begun in the background may take once the command is over.
+const END_LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -142,7 +146,10 @@ fn start(app: App, command: Command) -> Result<(), Failure> {
         .worker_threads(2)
         .build()
         .map_err(|error| Failure::failed(error, "cannot start the runtime"))?;
-    runtime.block_on(Box::pin(commands::carry_out(&app, command)))
+    let carried_out = runtime.block_on(Box::pin(commands::carry_out(&app, command)));
+    // What hangs on a file system must not keep a person from their prompt.
+    runtime.shutdown_timeout(END_LIMIT);
+    carried_out
 }
 
 #[cfg(test)]

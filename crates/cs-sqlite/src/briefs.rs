@@ -5,10 +5,10 @@ use cs_record::{Ask, ChildBrief, Landing, LandingBrief, Run, RunBrief, StoreErro
 use sqlx::{FromRow, SqliteConnection};
 
 use crate::SqliteStore;
-use crate::error::store_error;
 use crate::reads::{codebase_names, name_of, read_asks, read_card, read_run, read_turns, rows};
 use crate::row_asks::AskRow;
 use crate::row_runs::{LandingRow, RunRow};
+use crate::script;
 
 pub(crate) async fn run_brief(
     store: &SqliteStore,
@@ -40,11 +40,9 @@ pub(crate) async fn run_brief(
 }
 
 async fn brief(connection: &mut SqliteConnection, run: RunId) -> Result<Option<String>, StoreError> {
-    sqlx::query_scalar(include_str!("../queries/read_brief.sql"))
-        .bind(run.to_string())
-        .fetch_optional(connection)
-        .await
-        .map_err(|error| store_error("read_brief", error))
+    let query = sqlx::query(include_str!("../queries/read_brief.sql")).bind(run.to_string());
+    let found: Option<(String,)> = script::optional(connection, "read_brief", query).await?;
+    Ok(found.map(|(brief,)| brief))
 }
 
 #[derive(FromRow)]
@@ -72,13 +70,15 @@ async fn children(connection: &mut SqliteConnection, parent: RunId) -> Result<Ve
 }
 
 async fn questions(connection: &mut SqliteConnection, parent: &Run) -> Result<Vec<Ask>, StoreError> {
-    let rows: Vec<AskRow> = sqlx::query_as(include_str!("../queries/list_questions.sql"))
-        .bind(parent.card.to_string())
-        .bind(parent.id.to_string())
-        .bind(i64::from(parent.epoch.get()))
-        .fetch_all(connection)
-        .await
-        .map_err(|error| store_error("list_questions", error))?;
+    let rows: Vec<AskRow> = script::all(
+        connection,
+        "list_questions",
+        sqlx::query(include_str!("../queries/list_questions.sql"))
+            .bind(parent.card.to_string())
+            .bind(parent.id.to_string())
+            .bind(i64::from(parent.epoch.get())),
+    )
+    .await?;
     rows.into_iter().map(Ask::try_from).collect()
 }
 

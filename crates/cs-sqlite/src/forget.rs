@@ -5,8 +5,8 @@ use cs_record::{JOURNAL_LIFE, OldOperation, StoreError};
 use sqlx::FromRow;
 
 use crate::SqliteStore;
-use crate::error::{commit_error, store_error};
 use crate::row_cards::parse;
+use crate::script;
 use crate::take::after;
 
 #[derive(FromRow)]
@@ -52,22 +52,26 @@ pub(crate) async fn operations(
 }
 
 async fn list(store: &SqliteStore, before: i64, limit: u32) -> Result<Vec<OldRow>, StoreError> {
-    sqlx::query_as(after!("old_operations", "list_old_operations"))
-        .bind(before)
-        .bind(i64::from(limit))
-        .fetch_all(&store.readers)
-        .await
-        .map_err(|error| store_error("list_old_operations", error))
+    script::all(
+        &mut *store.snapshot().await?,
+        "list_old_operations",
+        sqlx::query(after!("old_operations", "list_old_operations"))
+            .bind(before)
+            .bind(i64::from(limit)),
+    )
+    .await
 }
 
 async fn remove(store: &SqliteStore, before: i64, limit: u32) -> Result<Vec<OldRow>, StoreError> {
     let mut tx = store.begin().await?;
-    let rows = sqlx::query_as(after!("old_operations", "forget_operations"))
-        .bind(before)
-        .bind(i64::from(limit))
-        .fetch_all(&mut *tx)
-        .await
-        .map_err(|error| store_error("forget_operations", error))?;
-    tx.commit().await.map_err(commit_error)?;
+    let rows = script::all(
+        &mut tx,
+        "forget_operations",
+        sqlx::query(after!("old_operations", "forget_operations"))
+            .bind(before)
+            .bind(i64::from(limit)),
+    )
+    .await?;
+    tx.commit().await?;
     Ok(rows)
 }

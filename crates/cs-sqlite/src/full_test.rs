@@ -19,10 +19,12 @@ impl Clock for Standing {
 
 /// Lets the file grow no more, as far as the connection can tell that writes now. Another one has room.
 async fn limit_pages(store: &SqliteStore) {
+    let mut tx = store.begin().await.expect("it begins");
     sqlx::raw_sql("pragma max_page_count = 1")
-        .execute(&store.writer)
+        .execute(&mut *tx)
         .await
         .expect("it is limited");
+    tx.commit().await.expect("it commits");
 }
 
 async fn add(store: &SqliteStore, number: u128) -> Result<(), StoreError> {

@@ -2,12 +2,16 @@
 //!
 //! WAL, foreign keys, full synchronisation. All writes of a process go through one connection, in the order in which they came
 //! (SQLite's own busy handler is unfair and starves writers); another process is waited for, so that nobody sees "database is
-//! locked". The words of the SQL are in `queries/`, one statement a file (docs/adr/0002); the schema is in `migrations/`.
+//! locked". A file that was replaced under it, or whose tables
+//! somebody changed, is opened anew, so that no answer comes from what is not the record any more. The words of the SQL are in `queries/`, one statement a file (docs/adr/0002); the schema is in `migrations/`.
 //!
 //! This crate must never decide anything: rules are in cs-record.
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod briefs;
+#[cfg(test)]
+mod changed_test;
+mod connections;
 mod error;
 mod forget;
 #[cfg(test)]

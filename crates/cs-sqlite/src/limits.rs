@@ -4,9 +4,9 @@ use cs_model::{MachineId, PauseKind, Person};
 use cs_record::{LiveLimit, Park, Pause, Route, Scope, StoreError};
 
 use crate::SqliteStore;
-use crate::error::{commit_error, store_error};
 use crate::load::json;
 use crate::row_limits::{LimitRow, ParkRow, PauseRow, UnparkRow};
+use crate::script;
 
 /// Returns the key of a scope, its machine and its codebase.
 fn scope_columns(scope: Scope) -> (String, Option<String>, Option<String>) {
@@ -27,18 +27,20 @@ pub(crate) async fn pause(
     let mut tx = store.begin().await?;
     let at = store.now();
     let (key, machine, codebase) = scope_columns(scope);
-    sqlx::query(include_str!("../queries/upsert_pause.sql"))
-        .bind(key)
-        .bind(kind.as_str())
-        .bind(machine)
-        .bind(codebase)
-        .bind(reason)
-        .bind(by.as_str())
-        .bind(at.unix_micros())
-        .execute(&mut *tx)
-        .await
-        .map_err(|error| store_error("upsert_pause", error))?;
-    tx.commit().await.map_err(commit_error)?;
+    script::changes(
+        &mut tx,
+        "upsert_pause",
+        sqlx::query(include_str!("../queries/upsert_pause.sql"))
+            .bind(key)
+            .bind(kind.as_str())
+            .bind(machine)
+            .bind(codebase)
+            .bind(reason)
+            .bind(by.as_str())
+            .bind(at.unix_micros()),
+    )
+    .await?;
+    tx.commit().await?;
     Ok(Pause {
         scope,
         kind,
@@ -50,21 +52,23 @@ pub(crate) async fn pause(
 
 pub(crate) async fn unpause(store: &SqliteStore, scope: Scope) -> Result<bool, StoreError> {
     let mut tx = store.begin().await?;
-    let done = sqlx::query(include_str!("../queries/delete_pause.sql"))
-        .bind(scope_columns(scope).0)
-        .execute(&mut *tx)
-        .await
-        .map_err(|error| store_error("delete_pause", error))?;
-    tx.commit().await.map_err(commit_error)?;
-    Ok(done.rows_affected() > 0)
+    let done = script::changes(
+        &mut tx,
+        "delete_pause",
+        sqlx::query(include_str!("../queries/delete_pause.sql")).bind(scope_columns(scope).0),
+    )
+    .await?;
+    tx.commit().await?;
+    Ok(done > 0)
 }
 
 pub(crate) async fn pauses(store: &SqliteStore, machine: MachineId) -> Result<Vec<Pause>, StoreError> {
-    let rows: Vec<PauseRow> = sqlx::query_as(include_str!("../queries/list_pauses.sql"))
-        .bind(machine.to_string())
-        .fetch_all(&store.readers)
-        .await
-        .map_err(|error| store_error("list_pauses", error))?;
+    let rows: Vec<PauseRow> = script::all(
+        &mut *store.snapshot().await?,
+        "list_pauses",
+        sqlx::query(include_str!("../queries/list_pauses.sql")).bind(machine.to_string()),
+    )
+    .await?;
     rows.into_iter().map(Pause::try_from).collect()
 }
 
@@ -88,49 +92,62 @@ pub(crate) async fn limit(
     let (kind, id) = limit_columns(scope)?;
     let mut tx = store.begin().await?;
     match most {
-        Some(most) => sqlx::query(include_str!("../queries/upsert_limit.sql"))
-            .bind(kind)
-            .bind(id)
-            .bind(i64::from(most))
-            .bind(by.as_str())
-            .bind(store.now().unix_micros())
-            .execute(&mut *tx)
-            .await
-            .map_err(|error| store_error("upsert_limit", error))?,
-        None => sqlx::query(include_str!("../queries/delete_limit.sql"))
-            .bind(kind)
-            .bind(id)
-            .execute(&mut *tx)
-            .await
-            .map_err(|error| store_error("delete_limit", error))?,
+        Some(most) => {
+            script::changes(
+                &mut tx,
+                "upsert_limit",
+                sqlx::query(include_str!("../queries/upsert_limit.sql"))
+                    .bind(kind)
+                    .bind(id)
+                    .bind(i64::from(most))
+                    .bind(by.as_str())
+                    .bind(store.now().unix_micros()),
+            )
+            .await?
+        }
+        None => {
+            script::changes(
+                &mut tx,
+                "delete_limit",
+                sqlx::query(include_str!("../queries/delete_limit.sql"))
+                    .bind(kind)
+                    .bind(id),
+            )
+            .await?
+        }
     };
-    tx.commit().await.map_err(commit_error)
+    tx.commit().await
 }
 
 pub(crate) async fn limits(store: &SqliteStore) -> Result<Vec<LiveLimit>, StoreError> {
-    let rows: Vec<LimitRow> = sqlx::query_as(include_str!("../queries/list_limits.sql"))
-        .fetch_all(&store.readers)
-        .await
-        .map_err(|error| store_error("list_limits", error))?;
+    let rows: Vec<LimitRow> = script::all(
+        &mut *store.snapshot().await?,
+        "list_limits",
+        sqlx::query(include_str!("../queries/list_limits.sql")),
+    )
+    .await?;
     rows.into_iter().map(LiveLimit::try_from).collect()
 }
 
 pub(crate) async fn parks(store: &SqliteStore, machine: MachineId) -> Result<Vec<Park>, StoreError> {
-    let rows: Vec<ParkRow> = sqlx::query_as(include_str!("../queries/list_parked_routes.sql"))
-        .bind(machine.to_string())
-        .fetch_all(&store.readers)
-        .await
-        .map_err(|error| store_error("list_parked_routes", error))?;
+    let rows: Vec<ParkRow> = script::all(
+        &mut *store.snapshot().await?,
+        "list_parked_routes",
+        sqlx::query(include_str!("../queries/list_parked_routes.sql")).bind(machine.to_string()),
+    )
+    .await?;
     rows.into_iter().map(Park::try_from).collect()
 }
 
 pub(crate) async fn unpark(store: &SqliteStore, route: &Route) -> Result<bool, StoreError> {
     let mut tx = store.begin().await?;
-    let done = sqlx::query(include_str!("../queries/delete_parked_routes.sql"))
-        .bind(json(&[UnparkRow::from(route)])?)
-        .execute(&mut *tx)
-        .await
-        .map_err(|error| store_error("delete_parked_routes", error))?;
-    tx.commit().await.map_err(commit_error)?;
-    Ok(done.rows_affected() > 0)
+    let done = script::changes(
+        &mut tx,
+        "delete_parked_routes",
+        sqlx::query(include_str!("../queries/delete_parked_routes.sql"))
+            .bind(json(&[UnparkRow::from(route)])?),
+    )
+    .await?;
+    tx.commit().await?;
+    Ok(done > 0)
 }

@@ -5,7 +5,6 @@ use cs_record::{Aggregate, Ask, Card, Gather, Landing, Listed, Run, StoreError, 
 use serde::Serialize;
 use sqlx::SqliteConnection;
 
-use crate::error::store_error;
 use crate::row_asks::AskRow;
 use crate::row_cards::{CardRow, MarkRow, parse};
 use crate::row_runs::{LandingRow, RunRow};
@@ -73,11 +72,8 @@ pub(crate) async fn dependencies(
     ids: &str,
 ) -> Result<Vec<(CardId, CardId)>, StoreError> {
     let table = "card_dependencies";
-    let rows: Vec<(String, String)> = sqlx::query_as(include_str!("../queries/load_dependencies.sql"))
-        .bind(ids)
-        .fetch_all(connection)
-        .await
-        .map_err(|error| store_error("load_dependencies", error))?;
+    let query = sqlx::query(include_str!("../queries/load_dependencies.sql")).bind(ids);
+    let rows: Vec<(String, String)> = script::all(connection, "load_dependencies", query).await?;
     let pair =
         |(card, after): (String, String)| Ok((parse(table, &card, &card)?, parse(table, &after, &after)?));
     rows.into_iter().map(pair).collect()

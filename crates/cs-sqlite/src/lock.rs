@@ -2,14 +2,14 @@
 
 use cs_model::{MachineId, OperationId, Time};
 use cs_record::{Earlier, Facts, JournalRow, LeftOut, Limits, Offer, Select, Sift, StoreError};
-use sqlx::query::QueryAs;
+use sqlx::query::Query;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Sqlite, SqliteConnection};
 
-use crate::error::store_error;
 use crate::load::{aggregates, json};
 use crate::row_cards::{CardRow, parse};
 use crate::row_runs::JournalStored;
+use crate::script;
 use crate::take::{after, limits};
 
 /// The kind of a journal row whose transaction is not over; nobody else ever sees one.
@@ -22,22 +22,25 @@ pub(crate) async fn begin_operation(
     kind: &str,
     now: Time,
 ) -> Result<Option<JournalRow>, StoreError> {
-    let inserted = sqlx::query(include_str!("../queries/insert_journal.sql"))
-        .bind(operation.to_string())
-        .bind(machine.to_string())
-        .bind(kind)
-        .bind(now.unix_micros())
-        .execute(&mut *connection)
-        .await
-        .map_err(|error| store_error("insert_journal", error))?;
-    if inserted.rows_affected() == 1 {
+    let inserted = script::changes(
+        connection,
+        "insert_journal",
+        sqlx::query(include_str!("../queries/insert_journal.sql"))
+            .bind(operation.to_string())
+            .bind(machine.to_string())
+            .bind(kind)
+            .bind(now.unix_micros()),
+    )
+    .await?;
+    if inserted == 1 {
         return Ok(None);
     }
-    let stored: JournalStored = sqlx::query_as(include_str!("../queries/read_journal.sql"))
-        .bind(operation.to_string())
-        .fetch_one(&mut *connection)
-        .await
-        .map_err(|error| store_error("read_journal", error))?;
+    let stored: JournalStored = script::only(
+        connection,
+        "read_journal",
+        sqlx::query(include_str!("../queries/read_journal.sql")).bind(operation.to_string()),
+    )
+    .await?;
     JournalRow::try_from(stored).map(Some)
 }
 
@@ -90,12 +93,14 @@ async fn earlier(connection: &mut SqliteConnection, select: &Select) -> Result<V
         | Select::CardLanding(..)
         | Select::Landing(_) => return Ok(Vec::new()),
     };
-    let rows: Vec<(String, bool)> = sqlx::query_as(include_str!("../queries/find_earlier.sql"))
-        .bind(card.to_string())
-        .bind(json(after)?)
-        .fetch_all(connection)
-        .await
-        .map_err(|error| store_error("find_earlier", error))?;
+    let rows: Vec<(String, bool)> = script::all(
+        connection,
+        "find_earlier",
+        sqlx::query(include_str!("../queries/find_earlier.sql"))
+            .bind(card.to_string())
+            .bind(json(after)?),
+    )
+    .await?;
     let earlier = |(id, waits_for_it): (String, bool)| {
         Ok(Earlier {
             card: parse("cards", &id, &id)?,
@@ -117,38 +122,35 @@ async fn cards(
             agents,
             limit,
         } => ready(*what, *machine, &json(agents)?, now, *limit),
-        Select::Landings { machine, limit } => sqlx::query_as(after!("take", "select_landings"))
+        Select::Landings { machine, limit } => sqlx::query(after!("take", "select_landings"))
             .bind(machine.to_string())
             .bind("[]")
             .bind(now.unix_micros())
             .bind(i64::from(*limit)),
         Select::Runs(runs) => {
-            sqlx::query_as(include_str!("../queries/select_cards_of_runs.sql")).bind(json(runs)?)
+            sqlx::query(include_str!("../queries/select_cards_of_runs.sql")).bind(json(runs)?)
         }
         Select::Start { run, .. } => {
-            sqlx::query_as(include_str!("../queries/select_cards_of_runs.sql")).bind(json(&[run])?)
+            sqlx::query(include_str!("../queries/select_cards_of_runs.sql")).bind(json(&[run])?)
         }
         Select::Card(card) | Select::Send { card, .. } | Select::CardLanding(card, _) => {
-            sqlx::query_as(include_str!("../queries/select_cards.sql")).bind(json(&[card])?)
+            sqlx::query(include_str!("../queries/select_cards.sql")).bind(json(&[card])?)
         }
         Select::Ask(ask) => {
-            sqlx::query_as(include_str!("../queries/select_card_of_ask.sql")).bind(ask.to_string())
+            sqlx::query(include_str!("../queries/select_card_of_ask.sql")).bind(ask.to_string())
         }
         Select::Landing(landing) => {
-            sqlx::query_as(include_str!("../queries/select_card_of_landing.sql")).bind(landing.to_string())
+            sqlx::query(include_str!("../queries/select_card_of_landing.sql")).bind(landing.to_string())
         }
     };
-    query
-        .fetch_all(connection)
-        .await
-        .map_err(|error| store_error("select cards", error))
+    script::all(connection, "select cards", query).await
 }
 
-type CardQuery = QueryAs<'static, Sqlite, CardRow, SqliteArguments>;
+type CardQuery = Query<'static, Sqlite, SqliteArguments>;
 
 fn ready(what: Offer, machine: MachineId, agents: &str, now: Time, limit: u32) -> CardQuery {
     let begin = |sql: &'static str| {
-        sqlx::query_as(sql)
+        sqlx::query(sql)
             .bind(machine.to_string())
             .bind(agents.to_owned())
             .bind(now.unix_micros())

@@ -6,10 +6,10 @@ use cs_record::{Codebase, PRESENCE_LIFE, Present, Registered, StoreError};
 use sqlx::SqliteConnection;
 
 use crate::SqliteStore;
-use crate::error::{commit_error, store_error};
 use crate::load::json;
 use crate::reads::CodebaseRow;
 use crate::row_cards::parse;
+use crate::script;
 
 /// Says that a daemon is there: in one statement when it says nothing new.
 pub(crate) async fn present(store: &SqliteStore, present: &Present) -> Result<Registered<()>, StoreError> {
@@ -20,13 +20,12 @@ pub(crate) async fn present(store: &SqliteStore, present: &Present) -> Result<Re
 }
 
 async fn is_renewed(store: &SqliteStore, present: &Present) -> Result<bool, StoreError> {
+    let mut tx = store.begin().await?;
     let renewal = sqlx::query(include_str!("../queries/renew_machine.sql"));
-    let done = said(renewal, present, store.now())
-        .bind(json(&present.codebases)?)
-        .execute(&store.writer)
-        .await
-        .map_err(|error| store_error("renew_machine", error))?;
-    Ok(done.rows_affected() > 0)
+    let query = said(renewal, present, store.now()).bind(json(&present.codebases)?);
+    let done = script::changes(&mut tx, "renew_machine", query).await?;
+    tx.commit().await?;
+    Ok(done > 0)
 }
 
 type Query<'q> = sqlx::query::Query<'q, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;
@@ -49,12 +48,10 @@ async fn introduce(store: &SqliteStore, present: &Present) -> Result<Registered<
     let mut tx = store.begin().await?;
     let now = store.now();
     let machine = present.machine.to_string();
-    let held: Option<(String, i64)> = sqlx::query_as(include_str!("../queries/holds_machine.sql"))
+    let query = sqlx::query(include_str!("../queries/holds_machine.sql"))
         .bind(&machine)
-        .bind(now.unix_micros())
-        .fetch_optional(&mut *tx)
-        .await
-        .map_err(|error| store_error("holds_machine", error))?;
+        .bind(now.unix_micros());
+    let held: Option<(String, i64)> = script::optional(&mut tx, "holds_machine", query).await?;
     let other = match held {
         Some((daemon, seen_at)) => {
             (!present.may_follow(&parse("machines", &machine, &daemon)?)).then_some(seen_at)
@@ -62,28 +59,18 @@ async fn introduce(store: &SqliteStore, present: &Present) -> Result<Registered<
         None => None,
     };
     if let Some(seen_at) = other {
-        tx.rollback()
-            .await
-            .map_err(|error| store_error("rollback", error))?;
+        tx.rollback().await?;
         return Ok(Registered::Taken(Time::from_unix_micros(seen_at)));
     }
-    said(
-        sqlx::query(include_str!("../queries/upsert_machine.sql")),
-        present,
-        now,
-    )
-    .execute(&mut *tx)
-    .await
-    .map_err(|error| store_error("upsert_machine", error))?;
+    let upsert = sqlx::query(include_str!("../queries/upsert_machine.sql"));
+    script::changes(&mut tx, "upsert_machine", said(upsert, present, now)).await?;
     let codebases = json(&present.codebases)?;
-    sqlx::query(include_str!("../queries/delete_machine_codebases.sql"))
+    let query = sqlx::query(include_str!("../queries/delete_machine_codebases.sql"))
         .bind(&machine)
-        .bind(&codebases)
-        .execute(&mut *tx)
-        .await
-        .map_err(|error| store_error("delete_machine_codebases", error))?;
+        .bind(&codebases);
+    script::changes(&mut tx, "delete_machine_codebases", query).await?;
     has_codebases(&mut tx, &machine, &codebases).await?;
-    tx.commit().await.map_err(commit_error)?;
+    tx.commit().await?;
     Ok(Registered::Written(()))
 }
 
@@ -92,12 +79,14 @@ async fn has_codebases(
     machine: &str,
     codebases: &str,
 ) -> Result<(), StoreError> {
-    sqlx::query(include_str!("../queries/insert_machine_codebases.sql"))
-        .bind(machine)
-        .bind(codebases)
-        .execute(connection)
-        .await
-        .map_err(|error| store_error("insert_machine_codebases", error))?;
+    script::changes(
+        connection,
+        "insert_machine_codebases",
+        sqlx::query(include_str!("../queries/insert_machine_codebases.sql"))
+            .bind(machine)
+            .bind(codebases),
+    )
+    .await?;
     Ok(())
 }
 
@@ -107,14 +96,16 @@ pub(crate) async fn leave(
     daemon: TokenHash,
 ) -> Result<(), StoreError> {
     let mut tx = store.begin().await?;
-    sqlx::query(include_str!("../queries/leave_machine.sql"))
-        .bind(machine.to_string())
-        .bind(daemon.to_string())
-        .bind(store.now().unix_micros())
-        .execute(&mut *tx)
-        .await
-        .map_err(|error| store_error("leave_machine", error))?;
-    tx.commit().await.map_err(commit_error)
+    script::changes(
+        &mut tx,
+        "leave_machine",
+        sqlx::query(include_str!("../queries/leave_machine.sql"))
+            .bind(machine.to_string())
+            .bind(daemon.to_string())
+            .bind(store.now().unix_micros()),
+    )
+    .await?;
+    tx.commit().await
 }
 
 pub(crate) async fn add_codebase(
@@ -124,24 +115,24 @@ pub(crate) async fn add_codebase(
     machine: MachineId,
 ) -> Result<Registered<Codebase>, StoreError> {
     let mut tx = store.begin().await?;
-    let found: Option<CodebaseRow> = sqlx::query_as(include_str!("../queries/find_codebase.sql"))
-        .bind(id.to_string())
-        .bind(name)
-        .fetch_optional(&mut *tx)
-        .await
-        .map_err(|error| store_error("find_codebase", error))?;
+    let found: Option<CodebaseRow> = script::optional(
+        &mut tx,
+        "find_codebase",
+        sqlx::query(include_str!("../queries/find_codebase.sql"))
+            .bind(id.to_string())
+            .bind(name),
+    )
+    .await?;
     let codebase = match found.map(codebase).transpose()? {
         Some(found) if found.id == id => found,
         Some(other) => {
-            tx.rollback()
-                .await
-                .map_err(|error| store_error("rollback", error))?;
+            tx.rollback().await?;
             return Ok(Registered::Taken(other.created_at));
         }
         None => insert_codebase(&mut tx, id, name, store.now()).await?,
     };
     has_codebases(&mut tx, &machine.to_string(), &json(&[id])?).await?;
-    tx.commit().await.map_err(commit_error)?;
+    tx.commit().await?;
     Ok(Registered::Written(codebase))
 }
 
@@ -151,13 +142,15 @@ async fn insert_codebase(
     name: &str,
     created_at: Time,
 ) -> Result<Codebase, StoreError> {
-    sqlx::query(include_str!("../queries/insert_codebase.sql"))
-        .bind(id.to_string())
-        .bind(name)
-        .bind(created_at.unix_micros())
-        .execute(connection)
-        .await
-        .map_err(|error| store_error("insert_codebase", error))?;
+    script::changes(
+        connection,
+        "insert_codebase",
+        sqlx::query(include_str!("../queries/insert_codebase.sql"))
+            .bind(id.to_string())
+            .bind(name)
+            .bind(created_at.unix_micros()),
+    )
+    .await?;
     Ok(Codebase {
         id,
         name: name.to_owned(),
@@ -174,9 +167,11 @@ fn codebase(row: CodebaseRow) -> Result<Codebase, StoreError> {
 }
 
 pub(crate) async fn codebases(store: &SqliteStore) -> Result<Vec<Codebase>, StoreError> {
-    let rows: Vec<CodebaseRow> = sqlx::query_as(include_str!("../queries/list_codebases.sql"))
-        .fetch_all(&store.readers)
-        .await
-        .map_err(|error| store_error("list_codebases", error))?;
+    let rows: Vec<CodebaseRow> = script::all(
+        &mut *store.snapshot().await?,
+        "list_codebases",
+        sqlx::query(include_str!("../queries/list_codebases.sql")),
+    )
+    .await?;
     rows.into_iter().map(codebase).collect()
 }

@@ -14,6 +14,7 @@ use crate::open::directory_of;
 pub(crate) const APPLICATION_ID: i32 = 0x6373_506e;
 
 /// One step of the schema. Once landed it is never edited.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Migration {
     /// The version that it leads to: 1, 2 and so on.
     pub(crate) version: u32,

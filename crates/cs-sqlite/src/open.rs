@@ -8,11 +8,11 @@ use std::time::Duration;
 use cs_model::Clock;
 use rustix::fs::{Access, AtFlags, CWD};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, SqlitePool};
-use tokio::sync::Mutex;
+use sqlx::{ConnectOptions, Connection};
 use tokio::time::{Instant, sleep};
 
 use crate::SqliteStore;
+use crate::connections::{Connections, FileId, Link, schema_version};
 use crate::error::{BUSY, CORRUPT, DATABASE_FULL, FILE_NOT_OPENED, NOT_A_DATABASE, READ_ONLY, primary_code};
 use crate::migrate::{MIGRATIONS, Migration, migrate};
 
@@ -144,6 +144,15 @@ pub(crate) async fn open_with(
     migrations: &[Migration],
 ) -> Result<SqliteStore, OpenError> {
     make_private(path)?;
+    Ok(SqliteStore {
+        link: Arc::new(Link::open(path, migrations.into()).await?),
+        clock,
+        left_out: Arc::default(),
+    })
+}
+
+/// Opens the connections to a file that is there, and brings an older one to this version.
+pub(crate) async fn connect(path: &Path, migrations: &[Migration]) -> Result<Connections, OpenError> {
     let failed = |source| OpenError::of(path, source);
     let options = SqliteConnectOptions::new()
         .filename(path)
@@ -151,6 +160,7 @@ pub(crate) async fn open_with(
         .foreign_keys(true)
         .synchronous(SqliteSynchronous::Full)
         .disable_statement_logging();
+    let file = FileId::of(path).map_err(|error| OpenError::of_system(path, error))?;
     migrate(path, &options, migrations).await?;
     if write_ahead(&options).await.map_err(failed)? != "wal" {
         return Err(OpenError::FileSystem {
@@ -159,18 +169,13 @@ pub(crate) async fn open_with(
     }
     let writer = pool(1).connect_with(options.clone()).await.map_err(failed)?;
     let reading = options.clone().pragma("query_only", "on");
-    let readers: SqlitePool = pool(READERS)
+    let readers = pool(READERS)
         .connect_with(reading.clone())
         .await
         .map_err(failed)?;
-    let watch = reading.connect().await.map_err(failed)?;
-    Ok(SqliteStore {
-        writer,
-        readers,
-        watch: Arc::new(Mutex::new(watch)),
-        clock,
-        left_out: Arc::default(),
-    })
+    let mut watch = reading.connect().await.map_err(failed)?;
+    let schema = schema_version(&mut watch).await.map_err(failed)?;
+    Ok(Connections::new(file, schema, writer, readers, watch))
 }
 
 /// Turns on write-ahead logging, which stays on for whoever opens the file later, and returns the mode that the file is in.

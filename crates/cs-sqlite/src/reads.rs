@@ -12,11 +12,11 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, SqliteConnection};
 
 use crate::SqliteStore;
-use crate::error::store_error;
 use crate::load::{aggregates, dependencies, json};
 use crate::row_asks::AskRow;
 use crate::row_cards::{CardRow, TurnRow, parse};
 use crate::row_runs::{LandingRow, RunRow};
+use crate::script;
 use crate::take::after;
 
 /// Fetches the rows of a statement with one text to bind, as domain values.
@@ -30,11 +30,7 @@ where
     R: for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
     T: TryFrom<R, Error = StoreError>,
 {
-    let rows: Vec<R> = sqlx::query_as(sql)
-        .bind(bind)
-        .fetch_all(connection)
-        .await
-        .map_err(|error| store_error(name, error))?;
+    let rows: Vec<R> = script::all(connection, name, sqlx::query(sql).bind(bind)).await?;
     rows.into_iter().map(T::try_from).collect()
 }
 
@@ -55,14 +51,16 @@ pub(crate) async fn peek(
     agents: &[String],
 ) -> Result<Peeked, StoreError> {
     let left_out = still_left_out(store).await?;
-    let row: PeekRow = sqlx::query_as(after!("take", "peek_work"))
-        .bind(machine.to_string())
-        .bind(json(agents)?)
-        .bind(store.now().unix_micros())
-        .bind(json(&left_out)?)
-        .fetch_one(&store.readers)
-        .await
-        .map_err(|error| store_error("peek_work", error))?;
+    let row: PeekRow = script::only(
+        &mut *store.snapshot().await?,
+        "peek_work",
+        sqlx::query(after!("take", "peek_work"))
+            .bind(machine.to_string())
+            .bind(json(agents)?)
+            .bind(store.now().unix_micros())
+            .bind(json(&left_out)?),
+    )
+    .await?;
     Ok(Peeked {
         turns: row.turns,
         rearms: row.rearms,
@@ -81,11 +79,12 @@ async fn still_left_out(store: &SqliteStore) -> Result<Vec<String>, StoreError> 
         return Ok(ids);
     }
     let mut tx = store.snapshot().await?;
-    let rows: Vec<CardRow> = sqlx::query_as(include_str!("../queries/select_cards.sql"))
-        .bind(json(&ids)?)
-        .fetch_all(&mut *tx)
-        .await
-        .map_err(|error| store_error("select_cards", error))?;
+    let rows: Vec<CardRow> = script::all(
+        &mut tx,
+        "select_cards",
+        sqlx::query(include_str!("../queries/select_cards.sql")).bind(json(&ids)?),
+    )
+    .await?;
     let found = aggregates(&mut tx, rows, &[]).await?;
     Ok(store.left_out.still(ids, &found.unreadable))
 }
@@ -122,13 +121,15 @@ pub(crate) async fn read_turns(
     after: TurnSeq,
     limit: u32,
 ) -> Result<Vec<Turn>, StoreError> {
-    let rows: Vec<TurnRow> = sqlx::query_as(include_str!("../queries/read_turns.sql"))
-        .bind(card.to_string())
-        .bind(i64::from(after.get()))
-        .bind(i64::from(limit))
-        .fetch_all(connection)
-        .await
-        .map_err(|error| store_error("read_turns", error))?;
+    let rows: Vec<TurnRow> = script::all(
+        connection,
+        "read_turns",
+        sqlx::query(include_str!("../queries/read_turns.sql"))
+            .bind(card.to_string())
+            .bind(i64::from(after.get()))
+            .bind(i64::from(limit)),
+    )
+    .await?;
     rows.into_iter().map(Turn::try_from).collect()
 }
 
@@ -151,10 +152,12 @@ pub(crate) struct CodebaseRow {
 pub(crate) async fn codebase_names(
     connection: &mut SqliteConnection,
 ) -> Result<BTreeMap<String, String>, StoreError> {
-    let rows: Vec<CodebaseRow> = sqlx::query_as(include_str!("../queries/list_codebases.sql"))
-        .fetch_all(connection)
-        .await
-        .map_err(|error| store_error("list_codebases", error))?;
+    let rows: Vec<CodebaseRow> = script::all(
+        connection,
+        "list_codebases",
+        sqlx::query(include_str!("../queries/list_codebases.sql")),
+    )
+    .await?;
     Ok(rows.into_iter().map(|row| (row.id, row.name)).collect())
 }
 
@@ -163,11 +166,12 @@ pub(crate) fn name_of(names: &BTreeMap<String, String>, card: &Card) -> Option<S
 }
 
 pub(crate) async fn machine_runs(store: &SqliteStore, machine: MachineId) -> Result<Listed<Run>, StoreError> {
-    let rows: Vec<RunRow> = sqlx::query_as(include_str!("../queries/list_machine_runs.sql"))
-        .bind(machine.to_string())
-        .fetch_all(&store.readers)
-        .await
-        .map_err(|error| store_error("list_machine_runs", error))?;
+    let rows: Vec<RunRow> = script::all(
+        &mut *store.snapshot().await?,
+        "list_machine_runs",
+        sqlx::query(include_str!("../queries/list_machine_runs.sql")).bind(machine.to_string()),
+    )
+    .await?;
     let mut listed = Listed::of(Vec::with_capacity(rows.len()));
     for row in rows {
         let card = row.card_id.clone();
@@ -181,12 +185,13 @@ pub(crate) async fn ids_ending<Id: FromStr<Err: Display>>(
     sql: &'static str,
     digits: &str,
 ) -> Result<Vec<Id>, StoreError> {
-    let ids: Vec<String> = sqlx::query_scalar(sql)
-        .bind(digits)
-        .fetch_all(&store.readers)
-        .await
-        .map_err(|error| store_error("find by digits", error))?;
-    ids.iter().map(|id| parse("ids", id, id)).collect()
+    let ids: Vec<(String,)> = script::all(
+        &mut *store.snapshot().await?,
+        "find by digits",
+        sqlx::query(sql).bind(digits),
+    )
+    .await?;
+    ids.iter().map(|(id,)| parse("ids", id, id)).collect()
 }
 
 pub(crate) async fn cards(
@@ -198,11 +203,12 @@ pub(crate) async fn cards(
         CardFilter::Current => false,
         CardFilter::All => true,
     };
-    let cards: Vec<CardRow> = sqlx::query_as(include_str!("../queries/list_cards.sql"))
-        .bind(all)
-        .fetch_all(&mut *tx)
-        .await
-        .map_err(|error| store_error("list_cards", error))?;
+    let cards: Vec<CardRow> = script::all(
+        &mut tx,
+        "list_cards",
+        sqlx::query(include_str!("../queries/list_cards.sql")).bind(all),
+    )
+    .await?;
     let names = codebase_names(&mut tx).await?;
     let found = aggregates(&mut tx, cards, &[]).await?;
     let summary = |aggregate: cs_record::Aggregate| {
@@ -256,10 +262,12 @@ struct OpenAskRow {
 }
 
 pub(crate) async fn open_asks(store: &SqliteStore) -> Result<Listed<(Ask, String)>, StoreError> {
-    let rows: Vec<OpenAskRow> = sqlx::query_as(include_str!("../queries/list_open_asks.sql"))
-        .fetch_all(&store.readers)
-        .await
-        .map_err(|error| store_error("list_open_asks", error))?;
+    let rows: Vec<OpenAskRow> = script::all(
+        &mut *store.snapshot().await?,
+        "list_open_asks",
+        sqlx::query(include_str!("../queries/list_open_asks.sql")),
+    )
+    .await?;
     let mut listed = Listed::of(Vec::with_capacity(rows.len()));
     for OpenAskRow { ask, card_title } in rows {
         let card = ask.card_id.clone();

@@ -5,9 +5,8 @@
 
 use cs_record::StoreError;
 use futures_util::TryStreamExt;
-use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{AssertSqlSafe, Either, Executor, FromRow, Sqlite, SqliteConnection};
+use sqlx::{AssertSqlSafe, Either, Execute, Executor, FromRow, Sqlite, SqliteConnection};
 
 use crate::error::store_error;
 
@@ -50,10 +49,10 @@ where
 
 /// Runs statements that are separated by semicolons, in one message. `names` are those of their files, in order, and the numbers of
 /// parameters count through the whole text. Stops at the first that fails.
-pub(crate) async fn run<const N: usize>(
+pub(crate) async fn run<'q, const N: usize>(
     connection: &mut SqliteConnection,
     names: [&'static str; N],
-    query: Query<'_, Sqlite, SqliteArguments>,
+    query: impl Execute<'q, Sqlite> + 'q,
 ) -> Result<[Ran; N], StoreError> {
     let ran = run_all(connection, &names, query).await?;
     let found = ran.len();
@@ -61,10 +60,60 @@ pub(crate) async fn run<const N: usize>(
         .map_err(|_| StoreError::Corrupt(format!("{found} of the statements {names:?} were run")))
 }
 
-async fn run_all(
+/// Runs one statement and reads its rows. `name` is that of its file.
+pub(crate) async fn all<'q, T>(
+    connection: &mut SqliteConnection,
+    name: &'static str,
+    query: impl Execute<'q, Sqlite> + 'q,
+) -> Result<Vec<T>, StoreError>
+where
+    T: for<'r> FromRow<'r, SqliteRow>,
+{
+    let [ran] = run(connection, [name], query).await?;
+    read(name, ran)
+}
+
+/// Runs one statement that has one row at most.
+pub(crate) async fn optional<'q, T>(
+    connection: &mut SqliteConnection,
+    name: &'static str,
+    query: impl Execute<'q, Sqlite> + 'q,
+) -> Result<Option<T>, StoreError>
+where
+    T: for<'r> FromRow<'r, SqliteRow>,
+{
+    Ok(all(connection, name, query).await?.into_iter().next())
+}
+
+/// Runs one statement that always has one row.
+pub(crate) async fn only<'q, T>(
+    connection: &mut SqliteConnection,
+    name: &'static str,
+    query: impl Execute<'q, Sqlite> + 'q,
+) -> Result<T, StoreError>
+where
+    T: for<'r> FromRow<'r, SqliteRow>,
+{
+    let [ran] = run(connection, [name], query).await?;
+    one(name, ran)
+}
+
+/// Runs one statement that writes, and returns how many rows it changed.
+pub(crate) async fn changes<'q>(
+    connection: &mut SqliteConnection,
+    name: &'static str,
+    query: impl Execute<'q, Sqlite> + 'q,
+) -> Result<u64, StoreError> {
+    let [ran] = run(connection, [name], query).await?;
+    Ok(ran.changed)
+}
+
+/// A connection whose thread ended ends its answers without an error: only what said that it is over was carried out. No row of
+/// it is read, since rows that are missing would be taken for rows that are not there.
+async fn run_all<'q>(
     connection: &mut SqliteConnection,
     names: &[&'static str],
-    query: Query<'_, Sqlite, SqliteArguments>,
+    query: impl Execute<'q, Sqlite> + 'q,
 ) -> Result<Vec<Ran>, StoreError> {
     let mut steps = connection.fetch_many(query);
     let (mut done, mut ran) = (Vec::with_capacity(names.len()), Ran::default());
@@ -75,6 +124,9 @@ async fn run_all(
             Some(Either::Left(over)) => {
                 ran.changed = over.rows_affected();
                 done.push(std::mem::take(&mut ran));
+            }
+            None if done.len() < names.len() => {
+                return Err(store_error(name, sqlx::Error::WorkerCrashed));
             }
             None => return Ok(done),
         }

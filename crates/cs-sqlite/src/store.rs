@@ -15,20 +15,14 @@ use cs_record::{
     Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route, RowStore,
     Run, RunBrief, Scope, Select, StoreError, Turn, Writes,
 };
-use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
-use tokio::sync::Mutex;
 
-use crate::error::{commit_error, store_error};
+use crate::connections::{Link, Tx};
 use crate::{OpenError, briefs, forget, limits, lock, machines, open, reads, write};
 
 /// The record in one SQLite file. Its clock is the one that it was opened with: there is one machine. Clones share the connections.
 #[derive(Clone)]
 pub struct SqliteStore {
-    /// One connection: whoever writes waits for it, first come, first served.
-    pub(crate) writer: SqlitePool,
-    pub(crate) readers: SqlitePool,
-    /// `data_version` counts the changes that other connections than the asking one made: so it asks always on this one.
-    pub(crate) watch: Arc<Mutex<SqliteConnection>>,
+    pub(crate) link: Arc<Link>,
     pub(crate) clock: Arc<dyn Clock>,
     /// What the takes of this process leave out.
     pub(crate) left_out: Arc<LeftOut>,
@@ -43,7 +37,7 @@ impl fmt::Debug for SqliteStore {
 /// A transaction that holds the write lock of the file. Dropping it rolls it back.
 #[derive(Debug)]
 pub struct SqliteTx {
-    tx: Transaction<'static, Sqlite>,
+    tx: Tx,
     operation: Option<OperationId>,
 }
 
@@ -62,17 +56,12 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError`] when the database cannot be read.
     pub async fn data_version(&self) -> Result<i64, StoreError> {
-        let mut watch = self.watch.lock().await;
-        sqlx::query_scalar("pragma data_version")
-            .fetch_one(&mut *watch)
-            .await
-            .map_err(|error| store_error("data_version", error))
+        self.link.data_version().await
     }
 
     /// Closes all connections, also for clones, after what they are doing is done.
     pub async fn close(&self) {
-        self.readers.close().await;
-        self.writer.close().await;
+        self.link.close().await;
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -80,19 +69,13 @@ impl SqliteStore {
     }
 
     /// Begins a transaction with the write lock of the file.
-    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
-        self.writer
-            .begin_with("begin immediate")
-            .await
-            .map_err(|error| store_error("begin", error))
+    pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
+        self.link.begin().await
     }
 
     /// Begins a transaction that sees one snapshot and writes nothing.
-    pub(crate) async fn snapshot(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
-        self.readers
-            .begin()
-            .await
-            .map_err(|error| store_error("begin a read", error))
+    pub(crate) async fn snapshot(&self) -> Result<Tx, StoreError> {
+        self.link.snapshot().await
     }
 }
 
@@ -110,9 +93,7 @@ impl RowStore for SqliteStore {
         if let Some(begun) = operation
             && let Some(row) = lock::begin_operation(&mut tx, begun, lock::BEGUN, now).await?
         {
-            tx.rollback()
-                .await
-                .map_err(|error| store_error("rollback", error))?;
+            tx.rollback().await?;
             return Ok(Lock::Journaled(row));
         }
         let facts = lock::read(&mut tx, select, &self.left_out, now).await?;
@@ -123,21 +104,18 @@ impl RowStore for SqliteStore {
 
     async fn commit(&self, mut tx: SqliteTx, writes: &Writes) -> Result<(), StoreError> {
         write::write(&mut tx.tx, tx.operation, writes).await?;
-        tx.tx.commit().await.map_err(commit_error)
+        tx.tx.commit().await
     }
 
     async fn rollback(&self, tx: SqliteTx) -> Result<(), StoreError> {
-        tx.tx
-            .rollback()
-            .await
-            .map_err(|error| store_error("rollback", error))
+        tx.tx.rollback().await
     }
 
     async fn reconcile(&self, machine: MachineId, operation: OperationId) -> Result<JournalRow, StoreError> {
         let mut tx = self.begin().await?;
         let entry = JournalEntry::Cancelled;
         let stored = lock::begin_operation(&mut tx, (machine, operation), entry.kind(), self.now()).await?;
-        tx.commit().await.map_err(commit_error)?;
+        tx.commit().await?;
         Ok(stored.unwrap_or(JournalRow {
             operation,
             machine,

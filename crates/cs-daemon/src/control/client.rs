@@ -12,6 +12,9 @@ use crate::StateDir;
 /// How long a daemon may take to say that it looks.
 const WAKE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long a daemon may take to say what became of a stop: its ladders, three tries, and what keeps it from looking meanwhile.
+const STOP_TIMEOUT: Duration = Duration::from_secs(180);
+
 /// What a daemon says of a card that is to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stopped {
@@ -42,7 +45,7 @@ pub enum Poked {
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The connection failed or ended.
-    #[error("the daemon on this state directory does not answer")]
+    #[error("the daemon on this state directory does not answer; what keeps it is in its output")]
     Io(#[source] io::Error),
     /// The daemon does not do it.
     #[error("the daemon on this state directory refused: {0}")]
@@ -65,13 +68,15 @@ pub async fn poke(state: &StateDir) -> Poked {
     }
 }
 
-/// Asks a running daemon to close what still runs of a card that was stopped on the record, and waits for its word. The
-/// daemon's stop ladder bounds the wait.
+/// Asks a running daemon to close what still runs of a card that was stopped on the record, and waits for its word, for
+/// three minutes at most: its ladder bounds the end of an agent, and what hangs in the daemon may have no bound.
 ///
 /// # Errors
 /// [`ControlError`] when a daemon is there and does not answer as it should.
 pub async fn stop(state: &StateDir, card: CardId) -> Result<Stopped, ControlError> {
-    match ask(state, &Ask::Stop { card }).await? {
+    let asked = tokio::time::timeout(STOP_TIMEOUT, ask(state, &Ask::Stop { card })).await;
+    let timed_out = |_| ControlError::Io(io::ErrorKind::TimedOut.into());
+    match asked.map_err(timed_out)?? {
         None | Some(Reply::Leaving) => Ok(Stopped::NoDaemon),
         Some(Reply::Closed { executions }) => Ok(Stopped::Closed { executions }),
         Some(Reply::Incomplete { left }) => Ok(Stopped::Incomplete { left }),

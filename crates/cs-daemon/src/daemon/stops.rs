@@ -1,5 +1,7 @@
 //! Stops: what a person ended on the record is closed here, and commands that wait for it are answered.
 
+use std::collections::BTreeSet;
+
 use cs_model::{CardId, Ending, RunId, RunState};
 use tokio::sync::oneshot;
 
@@ -109,6 +111,14 @@ impl Daemon {
         let is_leftover =
             |(run, flight): (&RunId, &Flight)| flight.card == waiter.card && !self.cx.journal.holds_run(*run);
         waiter.attempts.iter().any(is_held) || self.flights.iter().any(is_leftover)
+    }
+
+    /// Notes for all commands that wait that a pass failed: without a whole one nobody knows what is left.
+    pub(super) fn note_failed_pass(&mut self, why: &str) {
+        let cards: BTreeSet<CardId> = self.waiters.iter().map(|waiter| waiter.card).collect();
+        for card in cards {
+            self.note_trouble(card, format!("what is left of it is not known: {why}"));
+        }
     }
 
     /// Notes for the commands that wait for a card why its end was not reached. It is tried again at once, some times, before

@@ -44,6 +44,8 @@ pub(crate) enum Instead {
     Pass,
     /// The record is away.
     Away,
+    /// The record does not answer at all.
+    Silent,
     /// A report of interruptions is answered without its run.
     LeaveOut,
     /// A person stops the card first.
@@ -119,6 +121,7 @@ impl Disturbed {
         match next.unwrap_or(Instead::Pass) {
             Instead::Pass => Ok(true),
             Instead::LeaveOut => Ok(false),
+            Instead::Silent => std::future::pending().await,
             Instead::Away => Err(std::io::Error::other("as planned")),
             Instead::Stop(card) => {
                 self.record.stop_card(card, &person).await.unwrap();

@@ -26,6 +26,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             waits_for_its_forerunner,
         ),
         trial(
+            "a stop ends its agent and is answered with the reason while the record is away",
+            while_the_record_is_away,
+        ),
+        trial(
             "a stop of a card of which nothing runs is answered at once",
             of_nothing,
         ),
@@ -114,6 +118,26 @@ async fn waits_for_its_forerunner(world: World) {
     assert_eq!(world.starts("agent"), 2);
     let troubles = world.all_said().matches("could not be carried on").count();
     assert_eq!(troubles, 1, "{world:?}");
+}
+
+/// Only a whole pass knows of everything that a stop is about.
+async fn while_the_record_is_away(world: World) {
+    let agent = world.gated("agent");
+    let card = world.send("agent").await;
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_runs("agent").await;
+    world.stop(card).await;
+    world.record.plan(Call::Peek, [Instead::Away; 100]);
+    let stopped = control::stop(&world.state(), card).await.unwrap();
+    let Stopped::Incomplete { left } = &stopped else {
+        panic!("nobody can prove it now: {stopped:?}");
+    };
+    assert!(
+        left[0].contains("not known") && left[0].contains("as planned"),
+        "{left:?}"
+    );
+    world.until_gone("agent").await;
+    daemon.leave().await;
 }
 
 async fn of_nothing(world: World) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cs_daemon::Ended;
+use cs_daemon::{Ended, control};
 use cs_journal::{Task, Want};
 use cs_model::{CardState, RunState};
 use cs_supervise::{Lease, LeaseEnd, Limits};
@@ -39,11 +39,19 @@ pub(crate) fn trials() -> Vec<Trial> {
         ),
         trial(
             "an agent keeps its lease while the record does not answer its new daemon at all",
-            |world| keeps_its_lease(world, Call::Present, "poll_failed"),
+            |world| keeps_its_lease(world, Call::Present, "can be used again", 1),
         ),
         trial(
             "an agent keeps its lease while its new daemon cannot carry it on",
-            |world| keeps_its_lease(world, Call::RunBrief, "could not be carried on"),
+            |world| keeps_its_lease(world, Call::RunBrief, "could not be carried on", 4),
+        ),
+        trial(
+            "what makes passes fail is said once, and so is that it is over",
+            said_once,
+        ),
+        trial(
+            "a daemon that is told to leave while the record does not answer leaves all the same",
+            leaves_a_silent_record,
         ),
         trial(
             "a daemon that has left has nobody at its ledger any more",
@@ -202,8 +210,8 @@ async fn keeps_its_slot(world: World) {
     assert_eq!(world.answers(two).await, ["Done."]);
 }
 
-/// A daemon is there, so nobody is alone: it comes back to the attempt after 2, 4 and 6 s, or after 1, 3 and 7 s.
-async fn keeps_its_lease(world: World, away: Call, trouble: &str) {
+/// A daemon is there, so nobody is alone: it comes back to the attempt after 2, 6 and 14 s, or after 1, 3 and 7 s.
+async fn keeps_its_lease(world: World, away: Call, said: &str, times: usize) {
     let lease = Lease {
         length: Duration::from_secs(3),
         at_end: LeaseEnd::Stop,
@@ -217,12 +225,44 @@ async fn keeps_its_lease(world: World, away: Call, trouble: &str) {
     let daemon = world.daemon(&[("agent", &agent)]).await;
     world.until_runs("agent").await;
     daemon.leave().await;
-    world.record.plan(away, [Instead::Away; 4]);
+    world.record.plan(away, vec![Instead::Away; 2 + times.min(2)]);
     let daemon = world.daemon(&[("agent", &agent)]).await;
-    world.until_said_times(trouble, 4).await;
+    world.until_said_times(said, times).await;
     world.open_gate("agent");
     world.until_said("answered").await;
     daemon.leave().await;
+    assert_eq!((world.starts("agent"), world.answers(card).await.len()), (1, 1));
+}
+
+async fn said_once(world: World) {
+    let daemon = world.daemon(&[]).await;
+    world.record.plan(Call::Peek, [Instead::Away; 3]);
+    for _ in 0..3 {
+        control::poke(&world.state()).await;
+    }
+    world.until_said("can be used again").await;
+    daemon.leave().await;
+    let said = world.all_said();
+    assert_eq!(said.matches("poll_failed").count(), 1, "{said}");
+    assert!(said.contains("as planned; agents go on"), "{said}");
+}
+
+/// The attempt is left as a crash would leave it.
+async fn leaves_a_silent_record(world: World) {
+    let agent = world.gated("agent");
+    let card = world.send("agent").await;
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_runs("agent").await;
+    world.record.take_calls();
+    world.record.plan(Call::Peek, [Instead::Silent]);
+    world.until_met(Call::Peek).await;
+    let ended = daemon.leave().await;
+    assert!(
+        matches!(&ended, Ended::Detached { going_on } if going_on.len() == 1),
+        "{ended:?}"
+    );
+    world.open_gate("agent");
+    world.run_once(&[("agent", &agent)]).await.unwrap();
     assert_eq!((world.starts("agent"), world.answers(card).await.len()), (1, 1));
 }
 

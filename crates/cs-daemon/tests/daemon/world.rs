@@ -264,6 +264,11 @@ impl World {
         line.contains(name)
     }
 
+    /// Waits until the process of a gated agent is gone.
+    pub(crate) async fn until_gone(&self, name: &str) {
+        self.until(|| !self.is_alive(name)).await;
+    }
+
     /// Waits until the process of a card's agent is on the record.
     pub(crate) async fn until_noted(&self, card: CardId) {
         let deadline = Instant::now() + LIMIT;
@@ -271,6 +276,11 @@ impl World {
             assert!(Instant::now() < deadline, "{:?}", self.said);
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// Waits until a call was made since they were taken last.
+    pub(crate) async fn until_met(&self, call: crate::record::Call) {
+        self.until(|| self.record.met().contains_key(&call)).await;
     }
 
     /// Waits until the operator was told something.

@@ -1,0 +1,73 @@
+//! The end of a daemon: whether anything is left to do, and who goes on without it.
+
+use cs_model::{Epoch, RunId};
+use cs_record::RecordError;
+
+use super::{Daemon, DaemonError, Ended, GoingOn};
+use crate::admission::Admission;
+use crate::executions::Alone;
+
+impl Daemon {
+    /// Says whether nothing is left to do.
+    pub(super) async fn at_rest(&mut self) -> Result<Option<Ended>, DaemonError> {
+        if !self.flights.is_empty() || !self.landings.is_empty() {
+            return Ok(None);
+        }
+        if let Some(what) = self.strain.too_much() {
+            return Err(DaemonError::Unfinished(what.to_owned()));
+        }
+        if self.strain.is_on() {
+            return Ok(None);
+        }
+        if let Some((run, _)) = self.incomplete.first_key_value() {
+            return Err(DaemonError::Unfinished(format!("run {}", run.short())));
+        }
+        let look = |error: RecordError| DaemonError::Pass(Box::new(error));
+        let admission = match self.admission.take() {
+            Some(found) => found,
+            None => self.cx.admission(None).await.map_err(look)?,
+        };
+        if let Admission::Closed(reasons) = admission {
+            return Ok(Some(Ended::AdmissionClosed { reasons }));
+        }
+        let peeked = self.peek().await.map_err(look)?;
+        let busy = peeked.turns || peeked.rearms || peeked.resumes || peeked.recovery || peeked.landings;
+        Ok((!busy).then_some(Ended::Idle {
+            next_due: peeked.next_due,
+        }))
+    }
+
+    pub(super) async fn detached(&self) -> Ended {
+        let mut going_on = Vec::new();
+        for (run, flight) in &self.flights {
+            // Of what is only being prepared nothing runs on.
+            if self.cx.journal.is_starting(*run) {
+                continue;
+            }
+            going_on.push(GoingOn {
+                run: *run,
+                card: flight.card,
+                alone: self.alone(*run, flight.epoch).await,
+            });
+        }
+        Ended::Detached { going_on }
+    }
+
+    /// Says what an agent does once we are gone.
+    async fn alone(&self, run: RunId, epoch: Epoch) -> Alone {
+        if self.cx.is_paused(run, epoch) {
+            return Alone::StaysPaused;
+        }
+        let executions = &self.cx.deps.executions;
+        let name = executions
+            .names(run, epoch)
+            .await
+            .ok()
+            .and_then(|mut names| names.pop());
+        let noted = match name {
+            Some(name) => executions.attempt(&name).await,
+            None => None,
+        };
+        noted.map(|file| file.allowance).unwrap_or_default().alone()
+    }
+}
