@@ -2,6 +2,7 @@
 //! check catches a statement that locks and reads at once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cs_model::CardId;
@@ -12,6 +13,10 @@ use tokio::task::JoinSet;
 
 use crate::acts::{answer, new_card, send, take};
 use crate::schema::Schema;
+
+/// The race goes on until it was looked at this often, and as many claims were settled meanwhile.
+const SAMPLES: usize = 400;
+const TAKES: usize = 200;
 
 /// Cards with a turn that nobody has and nobody will take: always one snapshot of what is committed.
 const STRANDED: &str = "
@@ -56,39 +61,36 @@ async fn no_turn_is_stranded_by_adders_and_takers_at_once() {
     for _ in 0..8 {
         cards.push(new_card(&world).await);
     }
-    let until = Instant::now() + Duration::from_secs(3);
-    let mut busy: JoinSet<usize> = JoinSet::new();
+    let (over, taken) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let mut busy: JoinSet<()> = JoinSet::new();
     for adder in 0..4 {
-        let (world, cards) = (Arc::clone(&world), cards.clone());
+        let (world, cards, over) = (Arc::clone(&world), cards.clone(), Arc::clone(&over));
         busy.spawn(async move {
             let mut place = adder;
-            while Instant::now() < until {
+            while !over.load(Ordering::Relaxed) {
                 send(&world, SendTo::Card(cards[place % cards.len()])).await;
                 place += 3;
             }
-            0
         });
     }
     for _ in 0..3 {
-        let world = Arc::clone(&world);
+        let (world, over, taken) = (Arc::clone(&world), Arc::clone(&over), Arc::clone(&taken));
         busy.spawn(async move {
-            let mut taken = 0;
-            while Instant::now() < until {
+            while !over.load(Ordering::Relaxed) {
                 for attempt in take(&world, 8).await {
                     answer(&world, &attempt).await;
-                    taken += 1;
+                    taken.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            taken
         });
     }
     let mut samples = 0;
-    while Instant::now() < until {
+    while samples < SAMPLES || taken.load(Ordering::Relaxed) < TAKES {
         assert_eq!(stranded(&mut raw).await, 0, "sample {samples}");
         samples += 1;
     }
-    let taken: usize = busy.join_all().await.into_iter().sum();
-    assert!(taken > 20 && samples > 20, "{taken} taken, {samples} samples");
+    over.store(true, Ordering::Relaxed);
+    busy.join_all().await;
     for attempt in take(&world, 8).await {
         answer(&world, &attempt).await;
     }
