@@ -3,7 +3,7 @@
 use cs_daemon::control::Poked;
 use cs_daemon::{StateDir, StateError};
 use cs_model::{Clock, MachineId, Person, Time};
-use cs_worktree::{Git, GitSetup, Identity, Transport, WorktreeError};
+use cs_worktree::{Git, GitSetup, Identity, OUTPUT_MAX_BYTES, Transport, WorktreeError};
 
 use crate::checkouts::Checkouts;
 use crate::cli::Global;
@@ -124,6 +124,7 @@ impl App {
             state_dir: state.root().to_owned(),
             identity: Identity::default(),
             transport: Transport::from_environment(self.env.all.iter().map(|(name, value)| (name, value))),
+            output_max_bytes: OUTPUT_MAX_BYTES,
         };
         Ok(Git::probe(setup).await?)
     }

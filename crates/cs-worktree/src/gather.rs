@@ -8,12 +8,15 @@ use bstr::ByteSlice;
 
 use crate::error::WorktreeError;
 use crate::fetch::{self, Listed, Readable, Source, answered, fetch_from};
+use crate::ignored::within_cap;
 use crate::keys::Oid;
 use crate::plain;
 use crate::store::Store;
 
 /// Lost commits that are looked for in the reflogs of a repository, at most.
 const REFLOG_COMMITS_MAX: usize = 500;
+/// Once so many commits are mentioned, no further reflog is read.
+const MENTIONED_MAX: usize = 500_000;
 /// A reflog larger than this is not read.
 const REFLOG_MAX_BYTES: u64 = 8 << 20;
 /// Refs that are fetched one by one where git cannot fetch them together, at most.
@@ -25,10 +28,30 @@ pub(crate) struct Gathered {
     pub(crate) head: HeadSeen,
     /// All refs are in the store.
     pub(crate) complete_refs: bool,
-    /// All commits that only the reflogs know are in the store.
-    pub(crate) complete_history: bool,
+    /// What came of the commits that only the reflogs know.
+    pub(crate) history: History,
     /// It lacks objects, and nothing was fetched for that reason.
     pub(crate) is_partial_clone: bool,
+}
+
+/// How much of what only the reflogs of a repository know is in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum History {
+    Whole,
+    /// Some of it cannot be read.
+    Incomplete,
+    /// There is more of it than is taken.
+    Cut,
+}
+
+impl History {
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Cut, _) | (_, Self::Cut) => Self::Cut,
+            (Self::Incomplete, _) | (_, Self::Incomplete) => Self::Incomplete,
+            (Self::Whole, Self::Whole) => Self::Whole,
+        }
+    }
 }
 
 /// The HEAD of a repository, as it was gathered.
@@ -47,13 +70,13 @@ impl Gathered {
         Self {
             head: HeadSeen::Unreadable,
             complete_refs: false,
-            complete_history: false,
+            history: History::Incomplete,
             is_partial_clone: false,
         }
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        self.head != HeadSeen::Unreadable && self.complete_refs && self.complete_history
+        self.head != HeadSeen::Unreadable && self.complete_refs && self.history == History::Whole
     }
 }
 
@@ -96,7 +119,7 @@ pub(crate) async fn gather(store: &Store, source: &Source, under: &str) -> Resul
     Ok(Gathered {
         head,
         complete_refs: readable == Readable::Whole && wanted.keys().all(came),
-        complete_history: gather_reflogs(store, source, under).await?,
+        history: gather_reflogs(store, source, under).await?,
         is_partial_clone: false,
     })
 }
@@ -177,14 +200,20 @@ async fn fetch_listed(
 }
 
 /// Fetches what only the reflogs know; says whether all of it came that the repository still has.
-async fn gather_reflogs(store: &Store, source: &Source, under: &str) -> Result<bool, WorktreeError> {
+async fn gather_reflogs(store: &Store, source: &Source, under: &str) -> Result<History, WorktreeError> {
     let mut mentioned = BTreeSet::new();
-    let mut complete = source.has_plain_logs();
+    let mut history = if source.has_plain_logs() {
+        History::Whole
+    } else {
+        History::Incomplete
+    };
     for logs in source.logs() {
-        complete &= read_reflogs(&logs, 0, &mut mentioned);
+        history = history.and(read_reflogs(&logs, 0, &mut mentioned));
     }
     mentioned.extend(source.detached_heads());
-    let lost = lost_tips(store, source, &mentioned).await?;
+    let Some(lost) = lost_tips(store, source, &mentioned).await? else {
+        return Ok(History::Cut);
+    };
     let tips: Vec<&Oid> = lost.iter().take(REFLOG_COMMITS_MAX).collect();
     let refspec = |tip: &Oid| format!("+{tip}:{under}reflog/{tip}");
     let together: Vec<String> = tips.iter().map(|tip| refspec(tip)).collect();
@@ -195,41 +224,49 @@ async fn gather_reflogs(store: &Store, source: &Source, under: &str) -> Result<b
     }
     for tip in &tips {
         let name = format!("{under}reflog/{tip}");
-        complete &= store.commit(&name).await?.as_ref() == Some(*tip);
+        if store.commit(&name).await?.as_ref() != Some(*tip) {
+            history = history.and(History::Incomplete);
+        }
     }
-    Ok(complete && lost.len() <= REFLOG_COMMITS_MAX)
+    if lost.len() > REFLOG_COMMITS_MAX {
+        history = History::Cut;
+    }
+    Ok(history)
 }
 
 /// The commits from which all others can be reached that are mentioned, are still in the repository or the store, and are on no
-/// ref of the store. That the store has an object does not keep it.
+/// ref of the store. That the store has an object does not keep it. `None` when git has more to say of them than is read.
 async fn lost_tips(
     store: &Store,
     source: &Source,
     mentioned: &BTreeSet<Oid>,
-) -> Result<Vec<Oid>, WorktreeError> {
+) -> Result<Option<Vec<Oid>>, WorktreeError> {
     let lines =
         |oids: &mut dyn Iterator<Item = &Oid>| -> String { oids.map(|oid| format!("{oid}\n")).collect() };
     if mentioned.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     let borrowing = |op| {
         let call = store.call(op).borrow_objects(&source.objects());
         call.setting("core.commitGraph=false")
     };
     let check = borrowing("cat-file").args(["cat-file", "--batch-check=%(objectname) %(objecttype)"]);
-    let out = store.git.ok(check.stdin(lines(&mut mentioned.iter()))).await?;
+    let checked = store.git.ok(check.stdin(lines(&mut mentioned.iter()))).await;
+    let Some(out) = within_cap(checked)? else {
+        return Ok(None);
+    };
     let commits = out.lines().filter_map(|line| line.strip_suffix(b" commit"));
     let present: Vec<Oid> = commits
         .filter_map(|name| Oid::new(name.to_str_lossy()).ok())
         .collect();
     if present.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     let walk = borrowing("rev-list").args(["rev-list", "--parents", "--stdin", "--not", "--all"]);
     let walk = walk.stdin(lines(&mut present.iter()));
     // Where history is cut off, each commit is asked for by itself.
     let Some(out) = answered(store.git.ok(walk).await)? else {
-        return Ok(present);
+        return Ok(Some(present));
     };
     let mut parents = BTreeSet::new();
     let mut found = Vec::new();
@@ -241,32 +278,38 @@ async fn lost_tips(
         parents.extend(names);
     }
     found.retain(|commit| !parents.contains(commit));
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// Collects the object names in all reflogs; says whether every one could be read.
-fn read_reflogs(dir: &Path, depth: u8, found: &mut BTreeSet<Oid>) -> bool {
+fn read_reflogs(dir: &Path, depth: u8, found: &mut BTreeSet<Oid>) -> History {
     let Ok(entries) = fs::read_dir(dir) else {
-        return depth == 0;
+        return if depth == 0 {
+            History::Whole
+        } else {
+            History::Incomplete
+        };
     };
-    let mut complete = true;
+    let mut history = History::Whole;
     for entry in entries.flatten() {
         let Ok(meta) = entry.path().symlink_metadata() else {
             continue;
         };
         if meta.is_dir() && depth < 32 {
-            complete &= read_reflogs(&entry.path(), depth + 1, found);
-        } else if meta.is_file() && meta.len() <= REFLOG_MAX_BYTES {
+            history = history.and(read_reflogs(&entry.path(), depth + 1, found));
+        } else if meta.is_file() && (meta.len() > REFLOG_MAX_BYTES || found.len() >= MENTIONED_MAX) {
+            history = History::Cut;
+        } else if meta.is_file() {
             let Ok(text) = plain::read(&entry.path(), REFLOG_MAX_BYTES) else {
-                complete = false;
+                history = history.and(History::Incomplete);
                 continue;
             };
             let names = text.lines().flat_map(|line| line.splitn_str(3, " ").take(2));
             let names = names.filter_map(|name| Oid::new(name.to_str_lossy()).ok());
             found.extend(names.filter(|oid| oid.zero_like() != oid.as_str()));
         } else {
-            complete = false;
+            history = history.and(History::Incomplete);
         }
     }
-    complete
+    history
 }

@@ -202,6 +202,7 @@ impl<'a> Job<'a> {
             git_dir,
             head,
             repositories: self.inner.clone(),
+            unread: self.outer.unread,
             zero: zero(&self.outer.parent),
         };
         let mut look = status::look_inside(self.store, inside, budget).await?;

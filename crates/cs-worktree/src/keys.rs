@@ -239,6 +239,15 @@ impl Oid {
     pub(crate) fn zero_like(&self) -> String {
         "0".repeat(self.0.len())
     }
+
+    /// The name of the tree without files, which git knows without having it.
+    pub(crate) fn empty_tree(&self) -> &'static str {
+        if self.0.len() == 40 {
+            "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+        } else {
+            "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
+        }
+    }
 }
 
 impl fmt::Display for Oid {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disk;
 use crate::error::WorktreeError;
+use crate::ignored::Hidden;
 use crate::inside::SavedInside;
 use crate::keys::{CardKey, Oid, RunKey};
 use crate::path::RepoPath;
@@ -35,6 +36,12 @@ pub(crate) struct Manifest {
     /// Ignored files and directories, the first hundred. They stay in the tree and in the trash.
     pub(crate) ignored: Vec<RepoPath>,
     pub(crate) ignored_count: usize,
+    /// There are more ignored files than can be listed; then none is.
+    #[serde(default)]
+    pub(crate) ignored_cut: bool,
+    /// What only rules of the agent ignore.
+    #[serde(default)]
+    pub(crate) hidden: Hidden,
 }
 
 impl Manifest {

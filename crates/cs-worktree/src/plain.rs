@@ -29,6 +29,12 @@ pub(crate) fn read_if_there(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> 
     }
 }
 
+/// Whether a regular file can be opened for reading.
+pub(crate) fn can_be_opened(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).is_ok()
+}
+
 /// Whether no file below a directory, nor what a link there names, is a pipe or a device, on which a reader would wait.
 pub(crate) fn nothing_blocks(dir: &Path) -> bool {
     let mut dirs = vec![dir.to_owned()];

@@ -63,6 +63,17 @@ impl Git {
         self.inner.version
     }
 
+    /// The user's own file of what is ignored everywhere, as our world takes it.
+    pub(crate) fn excludes(&self) -> PathBuf {
+        self.inner.setup.state_dir.join("git/excludes")
+    }
+
+    /// Whether git can be told to take attributes from a commit; older ones cannot.
+    pub(crate) async fn can_take_attributes(&self) -> Result<bool, GitError> {
+        let ask = Call::new(World::Ours, "version").attributes_of("HEAD");
+        Ok(self.run(ask.arg("version")).await?.code == 0)
+    }
+
     /// Who our own commits are by.
     #[must_use]
     pub fn identity(&self) -> &Identity {

@@ -22,7 +22,8 @@ use crate::transport::{self, Reach, Transport};
 const LIMIT: Duration = Duration::from_secs(120);
 /// For calls that copy or check out a whole repository.
 pub(crate) const COPY_LIMIT: Duration = Duration::from_secs(1800);
-const STDOUT_CAP_BYTES: usize = 64 << 20;
+/// What one call of git writes is read up to so many bytes, where nobody says otherwise.
+pub const OUTPUT_MAX_BYTES: usize = 64 << 20;
 const STDERR_CAP_BYTES: usize = 64 << 10;
 /// Waits between tries while another process holds a lock file: about 1.3 s in all.
 const LOCK_WAITS_MS: [u64; 6] = [20, 40, 80, 160, 320, 640];
@@ -92,6 +93,8 @@ pub struct GitSetup {
     pub identity: Identity,
     /// What of the user's environment counts when one of their remotes is asked.
     pub transport: Transport,
+    /// What one call of git writes is read up to so many bytes; a salvage says what is cut.
+    pub output_max_bytes: usize,
 }
 
 impl GitSetup {
@@ -106,6 +109,7 @@ impl GitSetup {
             state_dir: state_dir.into(),
             identity: Identity::default(),
             transport: Transport::default(),
+            output_max_bytes: OUTPUT_MAX_BYTES,
         }
     }
 }
@@ -156,6 +160,7 @@ pub(crate) struct Call {
     reads_only: bool,
     waits_for_locks: bool,
     literal_paths: bool,
+    attributes_of: Option<String>,
     reach: Option<Reach>,
 }
 
@@ -185,6 +190,7 @@ impl Call {
             reads_only: false,
             waits_for_locks: true,
             literal_paths: true,
+            attributes_of: None,
             reach: None,
         }
     }
@@ -264,6 +270,12 @@ impl Call {
     /// For a command that knows no literal paths: each path must begin with `./`, which no pathspec magic does.
     pub(crate) fn dotted_paths(mut self) -> Self {
         self.literal_paths = false;
+        self
+    }
+
+    /// Takes attributes from a commit, not from the files.
+    pub(crate) fn attributes_of(mut self, commit: &str) -> Self {
+        self.attributes_of = Some(commit.to_owned());
         self
     }
 
@@ -355,6 +367,11 @@ impl Git {
         call.settings.iter().for_each(|s| set(s));
         args.push("--no-pager".into());
         args.extend(call.literal_paths.then(|| "--literal-pathspecs".into()));
+        args.extend(
+            call.attributes_of
+                .iter()
+                .map(|commit| format!("--attr-source={commit}").into()),
+        );
         for (flag, path) in [("--git-dir=", &call.git_dir), ("--work-tree=", &call.work_tree)] {
             if let Some(path) = path {
                 let mut arg = OsString::from(flag);
@@ -370,7 +387,7 @@ impl Git {
             cwd: call.cwd.clone().unwrap_or_else(|| self.inner.home.clone()),
             stdin: call.stdin.clone(),
             timeout: call.limit,
-            stdout_cap_bytes: STDOUT_CAP_BYTES,
+            stdout_cap_bytes: self.inner.setup.output_max_bytes,
             stderr_cap_bytes: STDERR_CAP_BYTES,
         }
     }

@@ -12,9 +12,10 @@ use crate::Worktrees;
 use crate::borders::Border;
 use crate::discard::DiscardProof;
 use crate::disk;
-use crate::error::WorktreeError;
+use crate::error::{GitError, WorktreeError};
 use crate::fetch::Source;
-use crate::gather::{self, HeadSeen};
+use crate::gather::{self, HeadSeen, History};
+use crate::ignored::{self, Hidden};
 use crate::inside::{self, Graft};
 use crate::keys::{Oid, RunKey};
 use crate::lfs;
@@ -36,8 +37,6 @@ const SNAPSHOTS_MAX: u32 = 64;
 const REFUSED_MAX: usize = 50;
 /// It has a line for each head that is merged.
 const MERGE_HEAD_MAX_BYTES: u64 = 64 << 10;
-/// Ignored paths that the manifest names.
-const IGNORED_NAMED: usize = 100;
 
 /// A salvage that is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,11 +89,28 @@ impl Worktrees {
     async fn save_tree(&self, tree: &Tree, run: &RunKey, reason: &str) -> Result<Salvage, WorktreeError> {
         let _lock = self.lock(&tree.spec.codebase).await?;
         let store = self.store(&tree.spec.codebase);
+        match self.save_whole(&store, tree, run, reason).await {
+            // What was gathered before is kept, and the tree too.
+            Err(WorktreeError::Git(GitError::OverCap { op, .. })) => {
+                note_too_much(&store, tree, run, reason, op).await
+            }
+            saved => saved,
+        }
+    }
+
+    async fn save_whole(
+        &self,
+        store: &Store,
+        tree: &Tree,
+        run: &RunKey,
+        reason: &str,
+    ) -> Result<Salvage, WorktreeError> {
         let before = walk::fingerprint(&tree.path).await?;
-        let mut look = self.gather_and_look(&store, tree, run).await?;
+        let mut look = self.gather_and_look(store, tree, run).await?;
         self.reach(Border::Looked);
-        let inside = inside::save(&store, tree, &mut look, run).await?;
+        let inside = inside::save(store, tree, &mut look, run).await?;
         self.reach(Border::InsideSaved);
+        let hidden = ignored::unhide(store, tree, &mut look).await?;
         let entries = look.entries.clone();
         let asked = Asked {
             run,
@@ -104,9 +120,9 @@ impl Worktrees {
         let saved = if entries.is_empty() && inside.grafts.is_empty() {
             None
         } else {
-            Some(self.save(&store, tree, &mut look, &asked).await?)
+            Some(self.save(store, tree, &mut look, &asked).await?)
         };
-        let index = self.save_index(&store, tree, &mut look, run).await?;
+        let index = self.save_index(store, tree, &mut look, run).await?;
         self.reach(Border::IndexSaved);
         if walk::fingerprint(&tree.path).await? != before {
             look.special.push(Special::ChangedMeanwhile);
@@ -116,7 +132,7 @@ impl Worktrees {
         let has_some =
             saved.is_some() || index.is_some() || inside.inside.iter().any(|inside| inside.files.is_some());
         let completeness = completeness(&look, has_some);
-        let ignored = ignored(&store, &look).await?;
+        let ignored = ignored::list(store, &look).await?;
         let (reference, commit) = saved.unzip();
         let manifest = Manifest {
             version: manifest::VERSION,
@@ -130,10 +146,12 @@ impl Worktrees {
             inside: inside.inside,
             index,
             completeness: completeness.clone(),
-            ignored_count: ignored.len(),
-            ignored: ignored.into_iter().take(IGNORED_NAMED).collect(),
+            ignored_count: ignored.count,
+            ignored: ignored.named,
+            ignored_cut: ignored.is_cut,
+            hidden,
         };
-        let place = manifest.write(&store)?;
+        let place = manifest.write(store)?;
         self.reach(Border::ManifestWritten);
         let whole = !matches!(completeness, Completeness::Partial(_));
         let proof = whole.then(|| DiscardProof::new(tree, before, &manifest));
@@ -176,8 +194,11 @@ impl Worktrees {
         if gathered.is_partial_clone {
             look.special.push(Special::PartialClone);
         }
-        if !gathered.complete_refs || !gathered.complete_history {
+        if !gathered.complete_refs || gathered.history == History::Incomplete {
             look.special.push(Special::HistoryIncomplete);
+        }
+        if gathered.history == History::Cut {
+            look.special.push(Special::ReflogsCut);
         }
         Ok(look)
     }
@@ -216,6 +237,41 @@ impl Worktrees {
         self.reach(Border::SnapshotKept);
         Ok(kept)
     }
+}
+
+/// The salvage of a tree of which git has more to say than is read: its files are in no snapshot.
+async fn note_too_much(
+    store: &Store,
+    tree: &Tree,
+    run: &RunKey,
+    reason: &str,
+    op: &str,
+) -> Result<Salvage, WorktreeError> {
+    let completeness = Completeness::Partial(vec![Special::TooMuchToRead(op.to_owned())]);
+    let manifest = Manifest {
+        version: manifest::VERSION,
+        card: tree.spec.card.clone(),
+        run: run.clone(),
+        reason: reason.to_owned(),
+        reference: None,
+        commit: None,
+        parent: store.card_head(&tree.spec.card).await?,
+        files: Vec::new(),
+        inside: Vec::new(),
+        index: None,
+        completeness: completeness.clone(),
+        ignored: Vec::new(),
+        ignored_count: 0,
+        ignored_cut: true,
+        hidden: Hidden::default(),
+    };
+    Ok(Salvage {
+        reference: None,
+        commit: None,
+        manifest: manifest.write(store)?,
+        completeness,
+        proof: None,
+    })
 }
 
 fn completeness(look: &Look, has_some: bool) -> Completeness {
@@ -312,6 +368,9 @@ fn left_out_path(special: &Special) -> Option<&RepoPath> {
         | Special::HeadUnreadable
         | Special::PartialClone
         | Special::HistoryIncomplete
+        | Special::ReflogsCut
+        | Special::TooMuchToRead(_)
+        | Special::RulesNotRead(_)
         | Special::Mount(_)
         | Special::Beside(_)
         | Special::TooMany { .. }
@@ -392,10 +451,4 @@ async fn add(store: &Store, look: &Look, files: Vec<RepoPath>) -> Result<Vec<Rep
         }
     }
     Ok(refused)
-}
-
-async fn ignored(store: &Store, look: &Look) -> Result<Vec<RepoPath>, WorktreeError> {
-    let list = look.call(store, "ls-files");
-    let list = list.args(["ls-files", "-o", "-i", "-z", "--directory", "--exclude-standard"]);
-    Ok(parse::z_paths(&store.git.ok(list).await?))
 }

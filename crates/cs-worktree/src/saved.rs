@@ -9,6 +9,7 @@ use bstr::ByteSlice;
 use crate::Worktrees;
 use crate::collect;
 use crate::error::{GitError, WorktreeError};
+use crate::ignored::Hidden;
 use crate::inside::SavedInside;
 use crate::keys::{BranchName, CardKey, CodebaseKey, Oid, RunKey};
 use crate::lfs;
@@ -54,6 +55,8 @@ pub struct SavedDetail {
     pub files: Vec<StatusEntry>,
     /// Whether the tree held anything else; `None` when its manifest was not written.
     pub completeness: Option<Completeness>,
+    /// What only rules of the agent ignored.
+    pub hidden: Hidden,
     /// Repositories that were inside the tree.
     pub inside: Vec<SavedInside>,
     /// What else the attempt left: its refs, also of history that was rewritten, by name and commit.
@@ -101,6 +104,10 @@ impl Worktrees {
         Ok(SavedDetail {
             files,
             completeness: manifest.as_ref().map(|manifest| manifest.completeness.clone()),
+            hidden: manifest
+                .as_ref()
+                .map(|manifest| manifest.hidden.clone())
+                .unwrap_or_default(),
             inside: manifest.map(|manifest| manifest.inside).unwrap_or_default(),
             refs: refs.into_iter().take(REFS_SHOWN_MAX).collect(),
             work,

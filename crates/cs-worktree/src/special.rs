@@ -29,10 +29,17 @@ pub enum Special {
     PartialClone,
     /// A commit that the tree's history mentions could not be fetched.
     HistoryIncomplete,
+    /// The reflogs mention more lost commits than are taken, or are too long to be read.
+    ReflogsCut,
+    /// Git has more to say of the tree than is read; what it was asked for.
+    TooMuchToRead(String),
     /// A file or directory that cannot be read.
     Unreadable(RepoPath),
     /// A pipe, socket or device.
     NotAFile(RepoPath),
+    /// A file of rules, `.gitignore` or `.gitattributes`, that is no regular file or larger than 1 MiB: the rules of the commit were
+    /// taken in the place of all such files.
+    RulesNotRead(RepoPath),
     /// Another file system is mounted here.
     Mount(RepoPath),
     /// Something that is not ours beside the tree, in the directory that goes with it: `git worktree add ../x` makes one.
@@ -60,6 +67,7 @@ impl Special {
             | Self::Filtered(path)
             | Self::Unreadable(path)
             | Self::NotAFile(path)
+            | Self::RulesNotRead(path)
             | Self::Mount(path)
             | Self::Beside(path)
             | Self::TooLarge(path)
@@ -70,6 +78,8 @@ impl Special {
             | Self::HeadUnreadable
             | Self::PartialClone
             | Self::HistoryIncomplete
+            | Self::ReflogsCut
+            | Self::TooMuchToRead(_)
             | Self::TooMany { .. }
             | Self::ChangedMeanwhile => None,
         }
@@ -83,6 +93,7 @@ impl Special {
             Self::Filtered(path) => Self::Filtered(path.inside(dir)),
             Self::Unreadable(path) => Self::Unreadable(path.inside(dir)),
             Self::NotAFile(path) => Self::NotAFile(path.inside(dir)),
+            Self::RulesNotRead(path) => Self::RulesNotRead(path.inside(dir)),
             Self::Mount(path) => Self::Mount(path.inside(dir)),
             beside @ Self::Beside(_) => beside,
             Self::TooLarge(path) => Self::TooLarge(path.inside(dir)),
@@ -93,6 +104,8 @@ impl Special {
             | Self::HeadUnreadable
             | Self::PartialClone
             | Self::HistoryIncomplete
+            | Self::ReflogsCut
+            | Self::TooMuchToRead(_)
             | Self::TooMany { .. } => Self::NestedRepository(dir.clone()),
             Self::ChangedMeanwhile => Self::ChangedMeanwhile,
         }
@@ -114,8 +127,17 @@ impl fmt::Display for Special {
                 "the tree was made a partial clone: what it lacks is not downloaded, and its commits are only in the tree"
             ),
             Self::HistoryIncomplete => write!(f, "some commits of the tree cannot be read"),
+            Self::ReflogsCut => write!(
+                f,
+                "the reflogs of the tree know more lost commits than are saved; the others are only in the tree"
+            ),
+            Self::TooMuchToRead(op) => write!(f, "there is too much in the tree for `git {op}` to be read"),
             Self::Unreadable(path) => write!(f, "{path} cannot be read"),
             Self::NotAFile(path) => write!(f, "{path} is a pipe, a socket or a device"),
+            Self::RulesNotRead(path) => write!(
+                f,
+                "{path} is too large, or no file, to take rules from: those that are committed were taken"
+            ),
             Self::Mount(path) => write!(f, "another file system is mounted on {path}"),
             Self::Beside(path) => write!(
                 f,

@@ -5,9 +5,11 @@
 
 pub(crate) mod budget;
 mod own_index;
+pub(crate) mod rules;
 pub(crate) mod seed;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -25,9 +27,10 @@ use crate::path::RepoPath;
 use crate::runner::Call;
 use crate::special::Special;
 use crate::status::budget::{Budget, FILES_MAX, find_unsavable};
+use crate::status::rules::Rules;
 use crate::store::Store;
 use crate::tree::Tree;
-use crate::walk;
+use crate::walk::{self, Unread};
 
 /// What is uncommitted in a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +108,14 @@ pub(crate) struct Look {
     pub(crate) pointers: BTreeMap<RepoPath, lfs::Noted>,
     /// Files whose content is the one that their committed pointer names.
     unchanged: BTreeSet<RepoPath>,
+    /// The files `.gitignore` of the tree and of the repositories inside it.
+    pub(crate) ignore_files: Vec<RepoPath>,
+    /// Rules that git must not read in their place.
+    pub(crate) unread: Unread,
+    /// Where those are ignore files: the arguments by which `git ls-files` takes the rules of the parent.
+    own_rules: Option<Vec<OsString>>,
+    /// This git cannot be kept from reading attributes that it must not read: nothing is known of the files.
+    pub(crate) files_unread: bool,
     /// What the files of the tree itself have taken of the limits; the repositories inside it come after them.
     pub(crate) budget: Budget,
 }
@@ -121,11 +132,46 @@ impl Look {
 
     /// A call with our git directory, the files and the temporary index.
     pub(crate) fn call(&self, store: &Store, op: &'static str) -> Call {
-        store
+        let call = store
             .call(op)
             .work_tree(&self.root)
             .index(&self.index())
-            .cwd(&self.root)
+            .cwd(&self.root);
+        match (self.unread.attributes, self.base()) {
+            (false, _) => call,
+            (true, Some(base)) => call.attributes_of(base.as_str()),
+            (true, None) => call.attributes_of(self.parent.empty_tree()),
+        }
+    }
+
+    /// The arguments by which `git ls-files` knows what is ignored.
+    pub(crate) fn excludes(&self) -> Vec<OsString> {
+        let standard = || vec!["--exclude-standard".into()];
+        self.own_rules.clone().unwrap_or_else(standard)
+    }
+
+    pub(crate) fn takes_own_rules(&self) -> bool {
+        self.own_rules.is_some()
+    }
+
+    /// A file that goes with the look.
+    pub(crate) fn temp_file(&self, name: &str) -> PathBuf {
+        self.temp.path().join(name)
+    }
+
+    /// Sees to it that git need not read rules that it must not read.
+    async fn take_own_rules(&mut self, store: &Store) -> Result<(), WorktreeError> {
+        if self.unread.ignore {
+            let rules = match self.base() {
+                Some(base) => Rules::of(store, base).await?,
+                None => Rules::default(),
+            };
+            self.own_rules = Some(rules.write(store, &self.temp_file("own-rules"))?);
+        }
+        if self.unread.attributes && !store.git.can_take_attributes().await? {
+            self.files_unread = true;
+        }
+        Ok(())
     }
 }
 
@@ -149,8 +195,13 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
         staged: Vec::new(),
         pointers: BTreeMap::new(),
         unchanged: BTreeSet::new(),
+        ignore_files: found.ignore_files,
+        unread: found.unread,
+        own_rules: None,
+        files_unread: false,
         budget: Budget::default(),
     };
+    look.take_own_rules(store).await?;
     look.special.extend(walk::beside(&tree.path));
     if look.head.is_none() {
         look.special.push(Special::HeadUnreadable);
@@ -195,6 +246,8 @@ pub(crate) struct Inside {
     pub(crate) repositories: Vec<RepoPath>,
     /// The name that stands for no object.
     pub(crate) zero: Oid,
+    /// Rules that git must not read in their place.
+    pub(crate) unread: Unread,
 }
 
 /// Looks at a repository inside a tree. Its special files are those of the tree: they are not looked for again.
@@ -215,8 +268,13 @@ pub(crate) async fn look_inside(
         staged: Vec::new(),
         pointers: BTreeMap::new(),
         unchanged: BTreeSet::new(),
+        ignore_files: Vec::new(),
+        unread: inside.unread,
+        own_rules: None,
+        files_unread: false,
         budget: Budget::default(),
     };
+    look.take_own_rules(store).await?;
     let seed = match &look.head {
         Some(head) => head.as_str(),
         None => "--empty",
@@ -340,6 +398,9 @@ async fn read_own_index(
 
 /// Compares the files with the temporary index.
 pub(crate) async fn compare(store: &Store, look: &Look) -> Result<Vec<StatusEntry>, WorktreeError> {
+    if look.files_unread {
+        return Ok(Vec::new());
+    }
     let refresh = look
         .call(store, "update-index")
         .args(["update-index", "-q", "--really-refresh"]);
@@ -372,10 +433,8 @@ pub(crate) async fn compare(store: &Store, look: &Look) -> Result<Vec<StatusEntr
             kind,
         });
     }
-    let others = look
-        .call(store, "ls-files")
-        .args(["ls-files", "-o", "-z", "--exclude-standard"]);
-    for path in parse::z_paths(&store.git.ok(others).await?) {
+    let others = look.call(store, "ls-files").args(["ls-files", "-o", "-z"]);
+    for path in parse::z_paths(&store.git.ok(others.args(look.excludes())).await?) {
         if !path.as_bytes().ends_with(b"/") && !look.hides(&path, false) {
             entries.push(StatusEntry {
                 path,
@@ -405,7 +464,8 @@ impl Look {
             }
             compared => compared?,
         };
-        find_filtered(store, self).await?;
+        let present: Vec<RepoPath> = self.present().cloned().collect();
+        find_filtered(store, self, &present).await?;
         find_unsavable(self, budget);
         self.special.sort();
         self.special.dedup();
@@ -428,7 +488,7 @@ impl Look {
         self.unchanged.insert(path);
     }
 
-    fn hides(&self, path: &RepoPath, deleted: bool) -> bool {
+    pub(crate) fn hides(&self, path: &RepoPath, deleted: bool) -> bool {
         if !deleted && (self.pointers.contains_key(path) || self.unchanged.contains(path)) {
             return true;
         }
@@ -450,27 +510,31 @@ impl Look {
 }
 
 /// Finds changed files with a `filter` attribute. Their filter is not run, so that what we would save is raw.
-async fn find_filtered(store: &Store, look: &mut Look) -> Result<(), WorktreeError> {
-    let mut names = Vec::new();
-    for path in look.present() {
-        names.extend_from_slice(path.as_bytes());
-        names.push(0);
-    }
-    if names.is_empty() {
-        return Ok(());
-    }
-    let ask = look
-        .call(store, "check-attr")
-        .args(["check-attr", "-z", "--stdin", "filter"]);
-    let out = store.git.ok(ask.stdin(names)).await?;
-    let fields: Vec<&[u8]> = parse::z_fields(&out).collect();
+pub(crate) async fn find_filtered(
+    store: &Store,
+    look: &mut Look,
+    paths: &[RepoPath],
+) -> Result<(), WorktreeError> {
     let mut through_lfs = Vec::new();
-    for answer in fields.chunks_exact(3) {
-        let path = RepoPath::from_bytes(answer[0]);
-        match answer[2] {
-            b"unspecified" | b"unset" => {}
-            lfs::FILTER => through_lfs.push(path),
-            _ => look.special.push(Special::Filtered(path)),
+    // Git answers with more than it is asked: what can be listed at once need not be answered at once.
+    for some in paths.chunks(FILES_MAX) {
+        let mut names = Vec::new();
+        for path in some {
+            names.extend_from_slice(path.as_bytes());
+            names.push(0);
+        }
+        let ask = look
+            .call(store, "check-attr")
+            .args(["check-attr", "-z", "--stdin", "filter"]);
+        let out = store.git.ok(ask.stdin(names)).await?;
+        let fields: Vec<&[u8]> = parse::z_fields(&out).collect();
+        for answer in fields.chunks_exact(3) {
+            let path = RepoPath::from_bytes(answer[0]);
+            match answer[2] {
+                b"unspecified" | b"unset" => {}
+                lfs::FILTER => through_lfs.push(path),
+                _ => look.special.push(Special::Filtered(path)),
+            }
         }
     }
     lfs::settle(store, look, through_lfs).await

@@ -14,6 +14,7 @@ use crate::error::WorktreeError;
 use crate::mounts::{self, Mount};
 use crate::path::RepoPath;
 use crate::special::Special;
+use crate::status::rules;
 use crate::tree;
 
 /// What stands out among the files.
@@ -22,6 +23,17 @@ pub(crate) struct Found {
     /// Directories, other than the root, that have a `.git`.
     pub(crate) repositories: Vec<RepoPath>,
     pub(crate) special: Vec<Special>,
+    /// Files `.gitignore` that git can read.
+    pub(crate) ignore_files: Vec<RepoPath>,
+    /// Rules that git must not read in their place.
+    pub(crate) unread: Unread,
+}
+
+/// Which kinds of rules are in a file of a tree that git must not read: it would wait for a pipe or a device, or find no end.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unread {
+    pub(crate) ignore: bool,
+    pub(crate) attributes: bool,
 }
 
 /// Walks the files of the tree, those of nested repositories too, without any `.git`.
@@ -64,7 +76,9 @@ fn survey_dir(root: &Path, dir: &Path, mount: Mount, dirs: &mut Vec<PathBuf>, fo
             found.special.push(Special::Mount(repo_path(&path)));
             continue;
         }
-        match FileType::from_raw_mode(seen.mode) {
+        let kind = FileType::from_raw_mode(seen.mode);
+        survey_rules(root, &path, kind, found);
+        match kind {
             FileType::Directory => dirs.push(path),
             FileType::RegularFile | FileType::Symlink => {}
             FileType::Fifo
@@ -73,6 +87,24 @@ fn survey_dir(root: &Path, dir: &Path, mount: Mount, dirs: &mut Vec<PathBuf>, fo
             | FileType::BlockDevice
             | FileType::Unknown => found.special.push(Special::NotAFile(repo_path(&path))),
         }
+    }
+}
+
+/// Notes a file of rules. Git reads no link in the place of one.
+fn survey_rules(root: &Path, path: &Path, kind: FileType, found: &mut Found) {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let is_ignore = name == rules::IGNORE;
+    if !is_ignore && name != rules::ATTRIBUTES || matches!(kind, FileType::Directory | FileType::Symlink) {
+        return;
+    }
+    let meta = root.join(path).symlink_metadata();
+    let is_read = meta.is_ok_and(|meta| meta.is_file() && meta.len() <= rules::RULES_MAX_BYTES);
+    if !is_read {
+        found.special.push(Special::RulesNotRead(repo_path(path)));
+        found.unread.ignore |= is_ignore;
+        found.unread.attributes |= !is_ignore;
+    } else if is_ignore {
+        found.ignore_files.push(repo_path(path));
     }
 }
 

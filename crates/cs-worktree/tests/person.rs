@@ -1,6 +1,6 @@
 //! Who the user is to git.
 
-use cs_worktree::{Git, GitSetup, Identity, Transport};
+use cs_worktree::{Git, GitSetup, Identity, OUTPUT_MAX_BYTES, Transport};
 
 #[tokio::test]
 #[expect(
@@ -16,6 +16,7 @@ async fn the_email_is_read_from_the_users_configuration() {
         state_dir: home.path().join("state"),
         identity: Identity::default(),
         transport: Transport::default(),
+        output_max_bytes: OUTPUT_MAX_BYTES,
     };
     let git = Git::probe(setup).await.expect("git is installed");
     assert_eq!(git.user_email().await.expect("git runs"), None);

@@ -18,7 +18,7 @@ use cs_model::{Author, CardId, Clock, CodebaseId, IdSource, MachineId, TurnId, T
 use cs_record::{CardDetail, CardReads, PeopleActs, Record, Send, SendTo};
 use cs_supervise::{Limits, ShimProgram};
 use cs_testkit::{MemoryStore, SeededIds, SetClock};
-use cs_worktree::{Git, GitSetup, Identity, Transport, Worktrees};
+use cs_worktree::{Git, GitSetup, Identity, OUTPUT_MAX_BYTES, Transport, Worktrees};
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -319,6 +319,7 @@ impl World {
             state_dir: self.path("state"),
             identity: Identity::default(),
             transport: Transport::default(),
+            output_max_bytes: OUTPUT_MAX_BYTES,
         });
         let configured = |(name, script): &(&str, &str)| {
             let argv = vec!["sh".to_owned(), "-c".to_owned(), (*script).to_owned()];

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bstr::ByteSlice;
 use sha2::{Digest, Sha256};
 
 use crate::error::WorktreeError;
@@ -55,6 +56,9 @@ async fn ask_ignored(
     if names.is_empty() {
         return Ok(Some(Vec::new()));
     }
+    if look.takes_own_rules() {
+        return Ok(Some(ignored_by_own_rules(store, look, repositories).await?));
+    }
     let ask = look.call(store, "check-ignore").dotted_paths();
     let ask = ask.args(["check-ignore", "-z", "--stdin"]).stdin(names);
     let answer = store.git.run(ask).await?;
@@ -62,6 +66,21 @@ async fn ask_ignored(
         |path: RepoPath| RepoPath::from_bytes(path.as_bytes().strip_prefix(b"./").unwrap_or_default());
     // 1: it ignores none.
     Ok(matches!(answer.code, 0 | 1).then(|| parse::z_paths(&answer.stdout).into_iter().map(plain).collect()))
+}
+
+/// The same by the rules of a commit, where git must not read those of the tree.
+async fn ignored_by_own_rules(
+    store: &Store,
+    look: &Look,
+    repositories: &[RepoPath],
+) -> Result<Vec<RepoPath>, WorktreeError> {
+    let list = look.call(store, "ls-files");
+    let list = list.args(["ls-files", "-o", "-i", "-z", "--directory"]);
+    let out = store.git.ok(list.args(look.excludes())).await?;
+    let trimmed = |path: RepoPath| RepoPath::from_bytes(path.as_bytes().trim_end_with(|c| c == '/'));
+    let ignored: Vec<RepoPath> = parse::z_paths(&out).into_iter().map(trimmed).collect();
+    let is_ignored = |path: &&RepoPath| ignored.iter().any(|dir| path.is_within(dir));
+    Ok(repositories.iter().filter(is_ignored).cloned().collect())
 }
 
 /// The submodules that the tree declares, also those inside each other. The file is read as data.

@@ -176,6 +176,7 @@ impl Bench {
                 email: String::new(),
             },
             transport: Transport::default(),
+            output_max_bytes: OUTPUT_MAX_BYTES,
         };
         let git = Git::probe(setup).await.unwrap();
         Worktrees::with_borders(dir.join("state"), git, borders)

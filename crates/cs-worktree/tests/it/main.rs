@@ -9,6 +9,8 @@ mod bench;
 #[cfg(test)]
 mod borders;
 #[cfg(test)]
+mod caps;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod files;
@@ -36,6 +38,8 @@ mod races;
 mod removal;
 #[cfg(test)]
 mod repository;
+#[cfg(test)]
+mod rules;
 #[cfg(test)]
 mod saved;
 #[cfg(test)]

@@ -152,6 +152,7 @@ async fn probe_with(dir: &Path, path: OsString) -> Result<Git, WorktreeError> {
         state_dir: dir.join("state"),
         identity: Identity::default(),
         transport: Transport::default(),
+        output_max_bytes: OUTPUT_MAX_BYTES,
     };
     Git::probe(setup).await
 }

@@ -1,6 +1,6 @@
 //! `salvage show`: the files of one thing that is kept, and what else its attempt left.
 
-use cs_worktree::{Completeness, EntryKind, SavedDetail, WorktreeError, Worktrees};
+use cs_worktree::{Completeness, EntryKind, RepoPath, SavedDetail, WorktreeError, Worktrees};
 use serde::Serialize;
 
 use super::entry;
@@ -21,6 +21,8 @@ struct DetailWire {
     complete: Option<bool>,
     /// What the snapshot does not hold.
     missing: Vec<String>,
+    /// New files that only rules of the agent ignore: in the snapshot, and not in it.
+    hidden: HiddenWire,
     /// Repositories that were inside the tree, and below which refs their commits are.
     inside: Vec<InsideWire>,
     /// All refs that the attempt left.
@@ -31,6 +33,16 @@ struct DetailWire {
 struct FileWire {
     path: String,
     kind: &'static str,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct HiddenWire {
+    saved: Vec<String>,
+    /// The first hundred.
+    left: Vec<String>,
+    left_count: usize,
+    /// They were not looked for: there is too much in the tree.
+    unknown: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -86,6 +98,15 @@ pub(super) async fn show(app: &App, worktrees: &Worktrees, kept: &Kept) -> Resul
         .map(|file| format!("{:9} {}", file.kind, file.path));
     block("not committed:", files.collect());
     block("not in the snapshot, the tree was kept for it:", wire.missing);
+    block(
+        "saved although rules of the agent ignore them (look for secrets before you push):",
+        wire.hidden.saved,
+    );
+    let head = format!(
+        "ignored by rules of the agent and not in the snapshot ({}):",
+        text::count(wire.hidden.left_count, "file")
+    );
+    block(&head, wire.hidden.left);
     let inside = wire
         .inside
         .iter()
@@ -105,6 +126,7 @@ fn detail_wire(kept: &Kept, detail: Option<SavedDetail>) -> DetailWire {
         files: Vec::new(),
         complete: None,
         missing: Vec::new(),
+        hidden: HiddenWire::default(),
         inside: Vec::new(),
         refs: Vec::new(),
     };
@@ -124,6 +146,13 @@ fn detail_wire(kept: &Kept, detail: Option<SavedDetail>) -> DetailWire {
     if let Some(Completeness::Partial(missing)) = detail.completeness {
         wire.missing = missing.iter().map(ToString::to_string).collect();
     }
+    let names = |paths: Vec<RepoPath>| paths.iter().map(ToString::to_string).collect();
+    wire.hidden = HiddenWire {
+        saved: names(detail.hidden.saved),
+        left: names(detail.hidden.left),
+        left_count: detail.hidden.left_count,
+        unknown: detail.hidden.is_unknown,
+    };
     wire.inside
         .extend(detail.inside.into_iter().map(|inside| InsideWire {
             path: inside.path.to_string(),
