@@ -318,6 +318,22 @@ fn a_diff_is_paged_and_coloured_at_a_terminal_only() {
     assert!(!at_terminal(&desk, &["diff", "--no-pager", &card], &pager).contains("paged:"));
 }
 
+#[test]
+fn how_far_the_base_of_a_card_has_gone_on_is_shown() {
+    let desk = Desk::new();
+    let card = leaves_a_note(&desk);
+    assert!(desk.ok(&["show", &card]).contains("  base      main\n"));
+    for n in 0..2 {
+        desk.git(&["commit", "-q", "--allow-empty", "-m", &format!("of a person {n}")]);
+    }
+    // The start of another card fetches it.
+    leaves_a_note(&desk);
+    let told = desk.ok(&["show", &card]);
+    let expected = "  base      main, which has gone on by 2 commits (as last fetched)\n";
+    assert!(told.contains(expected), "{told}");
+    assert_eq!(desk.json(&["show", &card])["behind_base"], json!(2));
+}
+
 /// The leftovers of a desk, as `gc` finds them.
 async fn leftovers(desk: &Desk) -> MachineLeftovers {
     let state = StateDir::open(&desk.state()).expect("it is there");
@@ -360,6 +376,7 @@ async fn what_is_left_of_a_card_goes_long_after_it_is_over() {
                 What::Tree(_) => trees += 1,
                 What::Execution { .. } => executions += 1,
                 What::RunRefs { .. } => runs += 1,
+                What::StoreFiles(_) => panic!("the store is small"),
             }
         }
         [trees, executions, runs]

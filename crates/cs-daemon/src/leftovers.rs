@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cs_model::{CardId, CardState, Time};
 use cs_record::{Card, RecordError};
-use cs_worktree::{CodebaseKey, RunRefs, Trashed, WorktreeError};
+use cs_worktree::{CodebaseKey, RunRefs, StoreFiles, Trashed, WorktreeError};
 
 pub use machine::MachineLeftovers;
 
@@ -46,7 +46,7 @@ pub struct Leftover {
     pub what: What,
     /// Its card, where that is known.
     pub card: Option<CardId>,
-    /// Since when its time runs: it was put away then, or its card was over.
+    /// Since when its time runs: it was put away then, or its card was over. For what has no time of its own, now.
     pub since: Time,
 }
 
@@ -67,6 +67,8 @@ pub enum What {
         /// The refs.
         refs: RunRefs,
     },
+    /// The many files of a store, which is packed anew: nothing in it goes.
+    StoreFiles(StoreFiles),
 }
 
 impl What {
@@ -77,6 +79,9 @@ impl What {
             Self::Tree(_) => "in the trash for over 30 days, and all of it but ignored files is saved",
             Self::Execution { .. } => "its card is over for more than 30 days, and nothing of it is left",
             Self::RunRefs { .. } => "its card is over for more than 90 days, and has no tree",
+            Self::StoreFiles(_) => {
+                "the store is in very many files; it is packed anew, and keeps all that it has"
+            }
         }
     }
 }
@@ -90,6 +95,8 @@ pub struct Removed {
     pub executions: usize,
     /// Attempts whose refs went.
     pub runs: usize,
+    /// Stores that were packed anew.
+    pub packed: usize,
     /// What could not be removed, and why.
     pub kept: Vec<String>,
 }

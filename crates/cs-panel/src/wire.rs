@@ -174,6 +174,8 @@ impl SummaryWire {
 #[derive(Debug, Serialize)]
 pub(crate) struct DetailWire {
     pub(crate) card: CardWire,
+    /// How many commits the base has, as this machine last fetched it, that the card has not; null where no tree was here yet.
+    pub(crate) behind_base: Option<usize>,
     pub(crate) runs: Vec<RunWire>,
     pub(crate) asks: Vec<AskWire>,
     pub(crate) landings: Vec<LandingWire>,

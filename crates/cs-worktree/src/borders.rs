@@ -46,6 +46,32 @@ pub enum Border {
     IndexSaved,
     /// The manifest is written.
     ManifestWritten,
+    /// The merge of a landing is made in the store, and nothing points at it.
+    MergeMade,
+    /// The merge has its ref in the store.
+    MergeKept,
+    /// The merge is in the user's repository, on no branch.
+    MergeShown,
+    /// The base has moved, and nobody was told.
+    BaseMoved,
+    /// The files that a half landing added are gone again.
+    AddedRemoved,
+    /// The index is what it was before a half landing.
+    IndexPutBack,
+    /// The files are what they were before a half landing.
+    FilesPutBack,
+    /// A snapshot is restored beside its place, as a clone without files.
+    RestoreCloned,
+    /// A snapshot is restored beside its place, with its files.
+    RestoreFilled,
+    /// A snapshot is restored in its place.
+    RestoreMade,
+    /// A snapshot is in the user's repository, on no branch.
+    SnapshotShown,
+    /// A snapshot is on a branch of the user's.
+    BranchRestored,
+    /// A trashed tree is back in its place, and still marked.
+    TreePutBack,
     /// The tree is marked and still in its place.
     TreeMarked,
     /// The tree is in the trash.
@@ -54,6 +80,10 @@ pub enum Border {
     DeletionBegun,
     /// Half of a trashed tree is deleted.
     HalfDeleted,
+    /// A store is about to be packed, and does not refuse it.
+    UpkeepBegun,
+    /// A store is packed, and does not refuse it yet again.
+    UpkeepPacked,
 }
 
 impl Border {
@@ -80,10 +110,25 @@ impl Border {
         Self::SnapshotKept,
         Self::IndexSaved,
         Self::ManifestWritten,
+        Self::MergeMade,
+        Self::MergeKept,
+        Self::MergeShown,
+        Self::BaseMoved,
+        Self::AddedRemoved,
+        Self::IndexPutBack,
+        Self::FilesPutBack,
+        Self::RestoreCloned,
+        Self::RestoreFilled,
+        Self::RestoreMade,
+        Self::SnapshotShown,
+        Self::BranchRestored,
+        Self::TreePutBack,
         Self::TreeMarked,
         Self::TreeTrashed,
         Self::DeletionBegun,
         Self::HalfDeleted,
+        Self::UpkeepBegun,
+        Self::UpkeepPacked,
     ];
 }
 

@@ -7,7 +7,6 @@ use crate::Worktrees;
 use crate::error::WorktreeError;
 use crate::keys::Oid;
 use crate::parse;
-use crate::path::RepoPath;
 use crate::salvage;
 use crate::status;
 use crate::store::{self, Store};
@@ -27,17 +26,6 @@ pub struct CommitSummary {
     pub subject: String,
 }
 
-/// How much of one file a card changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileStat {
-    /// The file.
-    pub path: RepoPath,
-    /// Lines that came; `None` for a file that is not text.
-    pub added: Option<usize>,
-    /// Lines that went; `None` for a file that is not text.
-    pub removed: Option<usize>,
-}
-
 impl Worktrees {
     /// The card's changes as a patch: from where it branched off its base to the files of its tree, uncommitted and new
     /// ones included; without a tree on this machine, to the card's head. At most 64 MiB.
@@ -45,33 +33,10 @@ impl Worktrees {
     /// # Errors
     /// [`WorktreeError::NoCard`], [`WorktreeError::NotOurTree`], or git or the disk failed.
     pub async fn diff(&self, spec: &TreeSpec) -> Result<Vec<u8>, WorktreeError> {
-        let how = ["--no-color", "-M"];
-        self.compare_with_branch_point(spec, &how).await
+        self.compare_with_branch_point(spec).await
     }
 
-    /// How much of each file the card changed, of the same two ends as [`diff`](Self::diff). A renamed file counts as one that
-    /// went and one that came.
-    ///
-    /// # Errors
-    /// As [`diff`](Self::diff).
-    pub async fn diff_stat(&self, spec: &TreeSpec) -> Result<Vec<FileStat>, WorktreeError> {
-        let how = ["--numstat", "-z", "--no-renames"];
-        let out = self.compare_with_branch_point(spec, &how).await?;
-        let stat = |field: &[u8]| {
-            let mut parts = field.splitn_str(3, "\t");
-            let mut number = || Some(parts.next()?.to_str().ok()?.parse::<usize>().ok());
-            let (added, removed) = (number()?, number()?);
-            let path = RepoPath::from_bytes(parts.next()?);
-            Some(FileStat { path, added, removed })
-        };
-        Ok(parse::z_fields(&out).filter_map(stat).collect())
-    }
-
-    async fn compare_with_branch_point(
-        &self,
-        spec: &TreeSpec,
-        how: &[&str],
-    ) -> Result<Vec<u8>, WorktreeError> {
+    async fn compare_with_branch_point(&self, spec: &TreeSpec) -> Result<Vec<u8>, WorktreeError> {
         let _lock = self.lock(&spec.codebase).await?;
         let store = self.store(&spec.codebase);
         let (commit, tree_object) = match self.find_tree(spec)? {
@@ -88,8 +53,7 @@ impl Worktrees {
         let from = branch_point(&store, spec, &commit).await?;
         let diff = store
             .call("diff")
-            .args(["diff", "--no-ext-diff", "--no-textconv"])
-            .args(how);
+            .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M"]);
         Ok(self
             .git()
             .ok(diff.args([from.as_str(), tree_object.as_str(), "--"]))

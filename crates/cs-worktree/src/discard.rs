@@ -1,6 +1,7 @@
 //! Removing a tree: a rename to the trash, and only with the proof that nothing is lost. Deleting is a second act.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -172,8 +173,8 @@ impl Worktrees {
             fs::create_dir_all(parent).map_err(WorktreeError::io("make", parent))?;
         }
         fs::rename(&trashed_tree.path, &dir).map_err(WorktreeError::io("put back", &dir))?;
-        let mark = dir.join(MARK);
-        fs::remove_file(&mark).map_err(WorktreeError::io("remove", &mark))?;
+        self.reach(Border::TreePutBack);
+        unmark(&dir)?;
         self.find_tree(spec)?.ok_or_else(taken)
     }
 
@@ -205,6 +206,17 @@ impl Worktrees {
             Ok(emptied)
         })
         .await
+    }
+}
+
+/// Removes the mark of a tree that is in its place: a way there or back was cut off.
+pub(crate) fn unmark(dir: &Path) -> Result<(), WorktreeError> {
+    let mark = dir.join(MARK);
+    match fs::remove_file(&mark) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(WorktreeError::io("remove", &mark)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

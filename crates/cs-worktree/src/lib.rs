@@ -55,6 +55,7 @@ mod procs;
 mod readback;
 mod removal;
 mod repository;
+mod restore;
 mod runner;
 mod salvage;
 mod saved;
@@ -64,6 +65,7 @@ mod status;
 mod store;
 mod transport;
 mod tree;
+mod upkeep;
 mod walk;
 mod workers;
 
@@ -75,7 +77,7 @@ pub use base::{BaseFrom, BaseSeen, DefaultBranch, RemoteTrouble, Standing, Upstr
 pub use borders::{Border, Borders};
 pub use busy::BusyWith;
 pub use collect::{Collected, UserBranch};
-pub use diff::{CommitSummary, FileStat};
+pub use diff::CommitSummary;
 pub use discard::{DiscardProof, Emptied, Trashed};
 pub use error::{ErrorClass, GitError, WorktreeError};
 pub use forget::RunRefs;
@@ -93,6 +95,7 @@ pub use special::Special;
 pub use status::{EntryKind, StatusEntry, TreeStatus};
 pub use transport::Transport;
 pub use tree::{Attachment, PersonCommits, Prepared, Tree, TreeSpec};
+pub use upkeep::{Packed, StoreFiles};
 pub use workers::WorkerBranch;
 
 use locks::{CodebaseLock, CodebaseLocks};

@@ -1,26 +1,19 @@
-//! What was saved, and the way back: every snapshot has a ref, a reason and a time, and can become a directory or a branch.
+//! What was saved: every snapshot has a ref, a reason and a time.
 
-use std::fs;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bstr::ByteSlice;
 
 use crate::Worktrees;
-use crate::collect;
 use crate::error::{GitError, WorktreeError};
 use crate::ignored::Hidden;
 use crate::inside::SavedInside;
-use crate::keys::{BranchName, CardKey, CodebaseKey, Oid, RunKey};
-use crate::lfs;
+use crate::keys::{CardKey, CodebaseKey, Oid, RunKey};
 use crate::manifest::Manifest;
 use crate::parse;
-use crate::path::RepoPath;
-use crate::repository::Repository;
 use crate::salvage::Completeness;
 use crate::status::{EntryKind, StatusEntry};
-use crate::store::{self, RefChange, RefMove, Store};
-use crate::tree;
+use crate::store::{self, Store};
 
 /// Snapshots that are listed, at most; the newest come first.
 const LISTED_MAX: usize = 10_000;
@@ -113,116 +106,6 @@ impl Worktrees {
             work,
         })
     }
-
-    /// Writes a snapshot into a new directory: a clone that stands on the snapshot's parent, with everything that was
-    /// uncommitted uncommitted again. All that the attempt committed is in it too, below `refs/saved/`.
-    ///
-    /// A crash leaves nothing at `to`.
-    ///
-    /// # Errors
-    /// [`WorktreeError::NotSaved`]; [`WorktreeError::Occupied`]: there is something at `to`; or git or the disk failed.
-    pub async fn restore_to_directory(
-        &self,
-        codebase: &CodebaseKey,
-        reference: &str,
-        to: &Path,
-    ) -> Result<SavedWork, WorktreeError> {
-        let store = self.store(codebase);
-        let work = find(&store, reference).await?;
-        if to.symlink_metadata().is_ok() {
-            return Err(WorktreeError::Occupied { path: to.to_owned() });
-        }
-        let beside = to
-            .parent()
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let half = tempfile::Builder::new()
-            .prefix(".cs-panel-restore-")
-            .tempdir_in(beside)
-            .map_err(WorktreeError::io("make a directory in", beside))?;
-        let made = half.path().join("work");
-        self.fill_directory(&store, &work, &made).await?;
-        fs::rename(&made, to).map_err(WorktreeError::io("put in place", to))?;
-        Ok(work)
-    }
-
-    async fn fill_directory(
-        &self,
-        store: &Store,
-        work: &SavedWork,
-        made: &Path,
-    ) -> Result<(), WorktreeError> {
-        self.run_clone(store, made, &[]).await?;
-        let git_dir = made.join(".git");
-        let run = store::run_ref(&work.run, "*");
-        let on_made = |op| tree::on_clone(op, &git_dir).work_tree(made).cwd(made);
-        let fetch = on_made("fetch").args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
-        self.git()
-            .ok(fetch.args(["origin".to_owned(), format!("+{run}:refs/saved/*")]))
-            .await?;
-        let start = work.parent.as_ref().unwrap_or(&work.commit);
-        let switch = on_made("switch").args(["switch", "--quiet", "--detach"]);
-        self.git().ok(switch.arg(start.as_str())).await?;
-        let update =
-            on_made("read-tree").args(["read-tree", "-m", "-u", start.as_str(), work.commit.as_str()]);
-        self.git().ok(update).await?;
-        let index = on_made("read-tree").args(["read-tree", start.as_str()]);
-        self.git().ok(index).await?;
-        let changed = changes(store, start, &work.commit).await?;
-        let files: Vec<RepoPath> = changed.into_iter().map(|entry| entry.path).collect();
-        lfs::restore(store, made, &files).await?;
-        // The store is ours alone: nobody shall push to it or fetch from it by accident.
-        let remote = on_made("remote").args(["remote", "remove", "origin"]);
-        self.git().ok(remote).await?;
-        Ok(())
-    }
-
-    /// Makes a branch in the user's repository at a snapshot, or at any commit that a ref of the store holds: what was
-    /// uncommitted is one commit on top of what the tree stood on. No working tree is touched, no branch is moved.
-    ///
-    /// # Errors
-    /// [`WorktreeError::NotSaved`]: no ref of the store has this name; [`WorktreeError::BranchCollision`]: the branch exists; or
-    /// git failed.
-    pub async fn restore_to_branch(
-        &self,
-        repository: &Repository,
-        codebase: &CodebaseKey,
-        reference: &str,
-        branch: &BranchName,
-    ) -> Result<Oid, WorktreeError> {
-        let _lock = self.lock(codebase).await?;
-        let store = self.store(codebase);
-        let unknown = || WorktreeError::NotSaved {
-            reference: reference.to_owned(),
-        };
-        let known = refs_below(&store, "refs/cs-panel").await?;
-        let (name, commit) = known
-            .into_iter()
-            .find(|(name, _)| name == reference)
-            .ok_or_else(unknown)?;
-        self.refuse_collisions(repository, branch).await?;
-        let collision = || WorktreeError::BranchCollision {
-            branch: branch.clone(),
-            existing: branch.as_str().to_owned(),
-        };
-        match repository.branch_tip(self.git(), branch).await? {
-            Some(tip) if tip == commit => return Ok(commit),
-            Some(_) => return Err(collision()),
-            None => {}
-        }
-        lfs::bring_to_user(&store, repository, &commit, &["--glob=refs/cs-panel/base"]).await?;
-        collect::fetch_into(self.git(), repository, &store, &format!("+{name}:{name}")).await?;
-        let change = RefChange {
-            new: &commit,
-            old: None,
-            note: "cs-panel: restored",
-        };
-        let call = repository.call("update-ref");
-        match store::move_ref(self.git(), call, &branch.full_ref(), change).await? {
-            RefMove::Moved => Ok(commit),
-            RefMove::Stale => Err(collision()),
-        }
-    }
 }
 
 /// The run of a snapshot of a tree or of a submodule, from the name of its ref; `None` for other refs of a run.
@@ -236,7 +119,7 @@ fn run_of_snapshot(name: &str) -> Option<RunKey> {
     RunKey::new(run).ok()
 }
 
-async fn find(store: &Store, reference: &str) -> Result<SavedWork, WorktreeError> {
+pub(crate) async fn find(store: &Store, reference: &str) -> Result<SavedWork, WorktreeError> {
     let unknown = || WorktreeError::NotSaved {
         reference: reference.to_owned(),
     };
@@ -305,7 +188,7 @@ fn read_commit(reference: String, run: RunKey, commit: Oid, text: &[u8]) -> Save
     }
 }
 
-async fn changes(store: &Store, from: &Oid, to: &Oid) -> Result<Vec<StatusEntry>, WorktreeError> {
+pub(crate) async fn changes(store: &Store, from: &Oid, to: &Oid) -> Result<Vec<StatusEntry>, WorktreeError> {
     let diff = store.call("diff-tree").args([
         "diff-tree",
         "-r",

@@ -4,6 +4,8 @@
 //! The tree's own index is used as data only: for conflicts and for the files that a sparse checkout leaves out.
 
 pub(crate) mod budget;
+mod filtered;
+mod links;
 mod own_index;
 pub(crate) mod rules;
 pub(crate) mod seed;
@@ -11,7 +13,6 @@ pub(crate) mod seed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,8 @@ use crate::status::rules::Rules;
 use crate::store::Store;
 use crate::tree::Tree;
 use crate::walk::{self, Unread};
+
+pub(crate) use filtered::find_filtered;
 
 /// What is uncommitted in a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,7 +222,7 @@ pub(crate) async fn look(store: &Store, tree: &Tree) -> Result<Look, WorktreeErr
         store.git.ok(read).await?;
     }
     let committed = entries(store, &look).await?;
-    name_repositories(&mut look, &committed);
+    links::name(&mut look, &committed);
     look.special.extend(
         busy::under_way(&tree.path.join(".git"))
             .into_iter()
@@ -319,83 +322,6 @@ pub(crate) async fn entries(store: &Store, look: &Look) -> Result<Vec<IndexEntry
     Ok(parse::index_entries(&store.git.ok(list).await?)?)
 }
 
-/// Tells submodules from other repositories in the tree.
-fn name_repositories(look: &mut Look, committed: &[IndexEntry]) {
-    let links = committed.iter().filter(|entry| entry.mode == GITLINK);
-    let links: BTreeSet<&RepoPath> = links.map(|entry| &entry.path).collect();
-    for path in &look.repositories {
-        let is_link = links.contains(path);
-        let path = path.clone();
-        look.special.push(if is_link {
-            Special::Submodule(path)
-        } else {
-            Special::NestedRepository(path)
-        });
-    }
-}
-
-/// Takes links to commits out of the temporary index where files stand in their place without a repository: git looks into no
-/// such directory, whatever it holds.
-async fn open_links(store: &Store, look: &Look, committed: &[IndexEntry]) -> Result<(), WorktreeError> {
-    let mut names = Vec::new();
-    for link in committed.iter().filter(|entry| entry.mode == GITLINK) {
-        let holds =
-            fs::read_dir(link.path.below(&look.root)).is_ok_and(|mut entries| entries.next().is_some());
-        let is_link = link.path.below(&look.root).is_symlink();
-        if holds && !is_link && !look.hides(&link.path, false) {
-            names.extend_from_slice(link.path.as_bytes());
-            names.push(0);
-        }
-    }
-    if names.is_empty() {
-        return Ok(());
-    }
-    let remove = look
-        .call(store, "update-index")
-        .args(["update-index", "--force-remove", "-z", "--stdin"]);
-    store.git.ok(remove.stdin(names)).await?;
-    Ok(())
-}
-
-/// Reads a copy of the repository's own index: its conflicts, the files that a sparse checkout leaves out, and what is staged.
-async fn read_own_index(
-    store: &Store,
-    git_dir: &Path,
-    look: &mut Look,
-    committed: &[IndexEntry],
-) -> Result<(), WorktreeError> {
-    let own = git_dir.join("index");
-    match own.symlink_metadata() {
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
-        Ok(meta) if meta.is_file() && own_index::copy(git_dir, &look.own_index()).is_ok() => {}
-        Ok(_) | Err(_) => {
-            look.special.push(Special::IndexUnreadable);
-            return Ok(());
-        }
-    }
-    let list = store.call("ls-files").index(&look.own_index());
-    let list = store.git.run(list.args(["ls-files", "-v", "-s", "-z"])).await?;
-    let entries = match parse::index_entries(&list.stdout) {
-        Ok(entries) if list.code == 0 => entries,
-        Ok(_) | Err(_) => {
-            look.special.push(Special::IndexUnreadable);
-            return Ok(());
-        }
-    };
-    if entries.iter().any(|entry| entry.stage != 0) {
-        look.special.push(Special::Unmerged);
-    }
-    let sparse = entries
-        .iter()
-        .filter(|entry| entry.tag.eq_ignore_ascii_case(&b'S'));
-    look.sparse = sparse.map(|entry| entry.path.clone()).collect();
-    let known: BTreeSet<&str> = committed.iter().map(|entry| entry.object.as_str()).collect();
-    look.staged = entries;
-    look.staged
-        .retain(|entry| entry.mode != GITLINK && !known.contains(entry.object.as_str()));
-    Ok(())
-}
-
 /// Compares the files with the temporary index.
 pub(crate) async fn compare(store: &Store, look: &Look) -> Result<Vec<StatusEntry>, WorktreeError> {
     if look.files_unread {
@@ -455,8 +381,8 @@ impl Look {
         committed: &[IndexEntry],
         budget: &mut Budget,
     ) -> Result<(), WorktreeError> {
-        read_own_index(store, git_dir, self, committed).await?;
-        open_links(store, self, committed).await?;
+        own_index::read(store, git_dir, self, committed).await?;
+        links::open(store, self, committed).await?;
         self.entries = match compare(store, self).await {
             Err(WorktreeError::Git(GitError::OverCap { .. })) => {
                 self.special.push(Special::TooMany { files: FILES_MAX + 1 });
@@ -507,35 +433,4 @@ impl Look {
             .filter(|e| e.kind != EntryKind::Deleted)
             .map(|e| &e.path)
     }
-}
-
-/// Finds changed files with a `filter` attribute. Their filter is not run, so that what we would save is raw.
-pub(crate) async fn find_filtered(
-    store: &Store,
-    look: &mut Look,
-    paths: &[RepoPath],
-) -> Result<(), WorktreeError> {
-    let mut through_lfs = Vec::new();
-    // Git answers with more than it is asked: what can be listed at once need not be answered at once.
-    for some in paths.chunks(FILES_MAX) {
-        let mut names = Vec::new();
-        for path in some {
-            names.extend_from_slice(path.as_bytes());
-            names.push(0);
-        }
-        let ask = look
-            .call(store, "check-attr")
-            .args(["check-attr", "-z", "--stdin", "filter"]);
-        let out = store.git.ok(ask.stdin(names)).await?;
-        let fields: Vec<&[u8]> = parse::z_fields(&out).collect();
-        for answer in fields.chunks_exact(3) {
-            let path = RepoPath::from_bytes(answer[0]);
-            match answer[2] {
-                b"unspecified" | b"unset" => {}
-                lfs::FILTER => through_lfs.push(path),
-                _ => look.special.push(Special::Filtered(path)),
-            }
-        }
-    }
-    lfs::settle(store, look, through_lfs).await
 }

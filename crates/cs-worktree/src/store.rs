@@ -17,6 +17,7 @@ use crate::parse;
 use crate::procs::{self, Users};
 use crate::repository::{self, Repository};
 use crate::runner::{COPY_LIMIT, Call, Git, World};
+use crate::upkeep;
 
 /// Settings of the store: no collection of garbage, and a refusal of any command that would drop objects.
 const SETTINGS: &str =
@@ -80,6 +81,7 @@ impl Store {
         if !self.dir.exists() {
             self.create(repository).await?;
         }
+        upkeep::mend(self)?;
         clear_stale_locks(&self.dir);
         self.fetch_branches(repository).await
     }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Worktrees;
 use crate::base::{BaseFrom, BaseSeen, Standing};
+use crate::discard;
 use crate::disk;
 use crate::error::WorktreeError;
 use crate::keys::{BranchName, CardKey, CodebaseKey, InvalidName, Oid};
@@ -182,6 +183,7 @@ impl Worktrees {
         let dir = self.tree_dir(spec);
         self.sweep_halves(spec);
         if let Some(found) = self.find_tree(spec)? {
+            discard::unmark(&dir)?;
             self.restore_git_dir(&store, repository, &found, &position.head)
                 .await?;
             let person = intake::take_in(&store, &found, &position).await?;

@@ -11,11 +11,11 @@ use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, InterruptReceipt, 
 use cs_model::{Cap, RunState};
 use cs_record::Card;
 use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
-use cs_supervise::{AgentExit, Closed, Limit, NamedProcess};
+use cs_supervise::{AgentExit, Closed, ExecutionDir, Limit, NamedProcess};
 use tokio::time::Instant;
 
 use super::nearly::say_when_nearly_used_up;
-use super::setup::{setup_failed, setup_status};
+use super::setup::{last_words, setup_failed, setup_status};
 use super::start::FailureNote;
 use super::{Carried, Incomplete, Trouble, Work, still_there};
 use crate::borders::Border;
@@ -110,7 +110,9 @@ fn keep_outcome(
     ended: &ExecutionEnd,
 ) -> Result<Settling, Trouble> {
     let mut outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));
-    if let Some(failed) = setup_failed(setup_status(&cx.state.execution(name))) {
+    let execution = cx.state.execution(name);
+    let said = || last_words(&ExecutionDir::at(execution.clone()).stderr_spool());
+    if let Some(failed) = setup_failed(setup_status(&execution), said) {
         outcome.task = failed;
     }
     keep(started, &outcome, ended)

@@ -5,12 +5,16 @@
 //! error of the execution. It runs once for a tree, and again after it failed or the command was changed.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use cs_model::FailureClass;
 
 use crate::outcome::Task;
+
+/// How much of the end of what a setup command wrote is looked at.
+const LAST_WORDS_BYTES: u64 = 4096;
 
 /// The file of an execution that says how its setup command stands.
 const STATUS: &str = "setup";
@@ -60,15 +64,55 @@ pub fn setup_status(execution: &Path) -> Option<SetupStatus> {
     }
 }
 
-/// The agent never ran where its tree could not be made ready: that is nothing that it did.
-pub(super) fn setup_failed(status: Option<SetupStatus>) -> Option<Task> {
+/// The agent never ran where its tree could not be made ready: that is nothing that it did. `said` is the end of what the execution
+/// wrote to its standard error.
+pub(super) fn setup_failed(status: Option<SetupStatus>, said: impl FnOnce() -> String) -> Option<Task> {
     match status {
         Some(SetupStatus::Exited(code)) if code != 0 => Some(Task::Failed {
             class: FailureClass::Infrastructure,
-            reason: format!("the setup command of its codebase failed with exit code {code}"),
+            reason: reason(code, said),
         }),
         None | Some(SetupStatus::Running | SetupStatus::Exited(_)) => None,
     }
+}
+
+/// Why a setup command failed: of codes, those that every shell gives mean something.
+fn reason(code: i32, said: impl FnOnce() -> String) -> String {
+    let failed = format!("the setup command of its codebase failed with exit code {code}");
+    let found = match code {
+        126 => "could not be started: it is not executable",
+        127 => "was not found; install it, or name its directory in the PATH of the daemon",
+        _ => return failed,
+    };
+    match program_of(&said()) {
+        Some(program) => format!("{failed}: the program {program} {found}"),
+        None => format!("{failed}: a program that it needs {found}"),
+    }
+}
+
+/// The end of a file, where there is one.
+pub(super) fn last_words(file: &Path) -> String {
+    let read = || {
+        let mut file = File::open(file)?;
+        let from = file.metadata()?.len().saturating_sub(LAST_WORDS_BYTES);
+        file.seek(SeekFrom::Start(from))?;
+        let mut end = Vec::new();
+        file.take(LAST_WORDS_BYTES).read_to_end(&mut end)?;
+        io::Result::Ok(end)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+/// The name of the program in the last complaint of a shell, `sh: 1: make: not found` in one or another wording, without its
+/// directory: a local path is nothing for the record (WT-4).
+fn program_of(said: &str) -> Option<String> {
+    let last = said.lines().rev().find(|line| !line.trim().is_empty())?;
+    let named = last.rsplit(": ").nth(1)?;
+    let program = named.rsplit('/').next()?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._+-".contains(letter);
+    let is_name =
+        program.len() <= 64 && program.chars().any(char::is_alphabetic) && program.chars().all(is_plain);
+    is_name.then(|| program.to_owned())
 }
 
 #[cfg(test)]
@@ -104,10 +148,19 @@ mod tests {
                 .stdin(Stdio::from(prompt))
                 .output()
                 .expect("it runs");
+            fs::write(self.dir.path().join("stderr"), &output.stderr).expect("written");
             (
                 output.status.code(),
                 String::from_utf8_lossy(&output.stdout).into_owned(),
             )
+        }
+
+        fn reason(&self) -> String {
+            let said = || last_words(&self.dir.path().join("stderr"));
+            match setup_failed(self.status(), said) {
+                Some(Task::Failed { reason, .. }) => reason,
+                other => panic!("{other:?}"),
+            }
         }
 
         fn status(&self) -> Option<SetupStatus> {
@@ -128,6 +181,36 @@ mod tests {
         assert_eq!(ran(), "ran\n");
         place.run("echo ran >> ../ran");
         assert_eq!(ran(), "ran\nran\n", "another command");
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_named_without_its_directory() {
+        let place = Place::new();
+        for (setup, expected) in [
+            (
+                "no-such-tool --fast",
+                "exit code 127: the program no-such-tool was not found",
+            ),
+            (
+                "echo more >&2; /no/such/dir/tool",
+                "exit code 127: the program tool was not found",
+            ),
+            (
+                ": >../plain; ../plain",
+                "exit code 126: the program plain could not be started",
+            ),
+            (
+                "echo odd >&2; exit 127",
+                "exit code 127: a program that it needs was not found",
+            ),
+        ] {
+            place.run(setup);
+            let reason = place.reason();
+            assert!(reason.contains(expected), "{setup}: {reason}");
+        }
+        place.run("exit 7");
+        let plain = "the setup command of its codebase failed with exit code 7";
+        assert_eq!(place.reason(), plain);
     }
 
     #[test]

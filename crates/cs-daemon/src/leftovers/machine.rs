@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use cs_model::{CardId, RunId, Time};
 use cs_record::{Card, CardFilter, CardReads};
 use cs_supervise::{ExecutionDir, Life, glance};
-use cs_worktree::{CodebaseKey, RunKey, RunRefs, Worktrees};
+use cs_worktree::{CodebaseKey, Packed, RunKey, RunRefs, StoreFiles, Worktrees};
 
 use super::{
     EXECUTIONS_KEPT, Leftover, Leftovers, LeftoversError, RUN_REFS_KEPT, Removed, TRASH_KEPT, What, is_past,
@@ -144,6 +144,21 @@ impl MachineLeftovers {
         Ok(found)
     }
 
+    /// The stores that are in so many files that they are worth packing.
+    fn store_files(&self, now: Time) -> Result<Vec<Leftover>, LeftoversError> {
+        let many = self
+            .worktrees
+            .store_files()?
+            .into_iter()
+            .filter(StoreFiles::are_many);
+        let leftover = |files| Leftover {
+            what: What::StoreFiles(files),
+            card: None,
+            since: now,
+        };
+        Ok(many.map(leftover).collect())
+    }
+
     fn has_tree(&self, card: &Card) -> Result<bool, LeftoversError> {
         // What cannot be named has no tree of ours.
         match tree_spec(card) {
@@ -185,6 +200,7 @@ impl Leftovers for MachineLeftovers {
         let mut found = self.trees(now)?;
         found.extend(self.executions(&over, now).map_err(LeftoversError::State)?);
         found.extend(self.run_refs(&over, now).await?);
+        found.extend(self.store_files(now)?);
         found.sort_by_key(|leftover| leftover.since);
         Ok(found)
     }
@@ -214,6 +230,15 @@ impl Leftovers for MachineLeftovers {
                 What::Execution { name } => match self.remove_execution(name) {
                     Ok(()) => removed.executions += 1,
                     Err(error) => removed.kept.push(format!("execution {name}: {error}")),
+                },
+                What::StoreFiles(files) => match self.worktrees.pack_store(&files.codebase).await {
+                    Ok(Packed::Done) => removed.packed += 1,
+                    Ok(Packed::ByAnother) => {}
+                    Err(error) => removed.kept.push(format!(
+                        "files of the store {}: {}",
+                        files.codebase,
+                        chain(&error)
+                    )),
                 },
                 What::RunRefs { codebase, refs } => match self.worktrees.forget_run(codebase, refs).await {
                     Ok(()) => removed.runs += 1,

@@ -76,8 +76,12 @@ pub(crate) async fn gc(app: &App, args: &GcArgs) -> Result<(), Failure> {
         ));
         return Ok(());
     }
+    let packed = match removed.packed {
+        0 => String::new(),
+        stores => format!("; packed anew: {}", text::count(stores, "store")),
+    };
     app.out.line(&format!(
-        "{rows} forgotten; removed: {}, {}, the refs of {}",
+        "{rows} forgotten; removed: {}, {}, the refs of {}{packed}",
         text::count(removed.trees, "tree"),
         text::count(removed.executions, "execution"),
         text::count(removed.runs, "attempt")
@@ -125,6 +129,7 @@ fn wire(leftover: &Leftover) -> LeftoverWire {
         What::Tree(tree) => ("tree", tree.path.to_string_lossy().into_owned()),
         What::Execution { name } => ("execution", name.clone()),
         What::RunRefs { refs, .. } => ("run_refs", refs.run.to_string()),
+        What::StoreFiles(files) => ("store_files", files.codebase.to_string()),
     };
     LeftoverWire {
         kind,

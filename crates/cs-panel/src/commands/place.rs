@@ -90,7 +90,7 @@ fn why_not_there(card: &Card, desk: &Desk) -> String {
 }
 
 /// Names the tree of a card.
-fn spec_of(card: &Card) -> Result<Option<TreeSpec>, Failure> {
+pub(super) fn spec_of(card: &Card) -> Result<Option<TreeSpec>, Failure> {
     cs_daemon::tree_spec(card).map_err(|error| {
         let short = card.id.short();
         Failure::failed(error, format!("the tree of card {short} cannot be named"))

@@ -1,5 +1,6 @@
 //! `show`: one card with all that belongs to it.
 
+mod base;
 mod complaint;
 mod prepared;
 
@@ -35,10 +36,12 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     let id = desk.ports.reads.find_card(&args.card).await?;
     let detail = desk.ports.reads.card(id).await?;
     let still = Standstills::among(&desk, &detail.runs).await;
+    let behind = base::behind(app, &desk, &detail.card).await?;
     if app.global.json {
         let turns = tail::all_turns(desk.ports.reads.as_ref(), id, TurnSeq::START).await?;
         return app.out.json(&DetailWire {
             card: CardWire::new(&detail.card, detail.codebase.as_deref()),
+            behind_base: behind,
             runs: detail.runs.iter().map(|run| RunWire::of(run, &still)).collect(),
             asks: detail.asks.iter().map(AskWire::from).collect(),
             landings: detail.landings.iter().map(LandingWire::from).collect(),
@@ -52,7 +55,7 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     let mut here = Here::read(app, &desk).await?;
     here.still = still;
     let doing = cards::doing(&summary(&detail), &all, &here, now);
-    let mut page = head(&detail, now, &doing);
+    let mut page = head(&detail, behind, now, &doing);
     page.push_str(&runs(&desk, &detail.runs, now)?);
     page.push_str(&asks(&detail.asks, now));
     page.push_str(&landings(&detail.landings, now));
@@ -65,7 +68,7 @@ macro_rules! line {
     ($page:expr, $($text:tt)*) => { writeln!($page, $($text)*).expect("a String takes everything") };
 }
 
-fn head(detail: &CardDetail, now: Time, doing: &str) -> String {
+fn head(detail: &CardDetail, behind: Option<usize>, now: Time, doing: &str) -> String {
     let card = &detail.card;
     let mut page = String::new();
     line!(
@@ -83,6 +86,9 @@ fn head(detail: &CardDetail, now: Time, doing: &str) -> String {
         "  codebase  {}",
         detail.codebase.as_deref().unwrap_or("none (an empty directory)")
     );
+    if let Some(base) = &card.base {
+        line!(page, "  base      {}", base::words(base, behind));
+    }
     line!(page, "  agent     {}", card.agent);
     line!(page, "  person    {}", card.person);
     if card.priority != Priority::default() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::preflight::{self, Place};
 use super::{How, Move, MoveOutcome, Refusal};
 use crate::Worktrees;
+use crate::borders::Border;
 use crate::busy::BusyWith;
 use crate::collect;
 use crate::error::{GitError, WorktreeError};
@@ -59,12 +60,17 @@ impl Worktrees {
             &format!("+{name}:{name}"),
         )
         .await?;
-        match &landing.how {
-            How::NotCheckedOut => set_base(self.git(), landing).await,
+        self.reach(Border::MergeShown);
+        let outcome = match &landing.how {
+            How::NotCheckedOut => set_base(self.git(), landing).await?,
             How::CheckedOut { worktree, git_dir } => {
-                fast_forward(&store, landing, Place { worktree, git_dir }).await
+                fast_forward(&store, landing, Place { worktree, git_dir }).await?
             }
+        };
+        if outcome == MoveOutcome::Moved {
+            self.reach(Border::BaseMoved);
         }
+        Ok(outcome)
     }
 }
 

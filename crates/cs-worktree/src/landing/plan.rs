@@ -4,6 +4,7 @@ use bstr::ByteSlice;
 
 use super::{How, LandingPlan, LandingSpec, Move, Refusal, preflight};
 use crate::Worktrees;
+use crate::borders::Border;
 use crate::error::WorktreeError;
 use crate::keys::{LandingKey, Oid};
 use crate::parse;
@@ -152,7 +153,10 @@ async fn merge(store: &Store, spec: &LandingSpec, old: &Oid, head: &Oid) -> Resu
         .args(["-p", old.as_str(), "-p", head.as_str()])
         .stdin(message);
     let new = parse::oid("commit-tree", &store.git.ok(commit).await?)?;
-    match store.move_ref(&name, &new, earlier.as_ref()).await? {
+    store.borders.reach(Border::MergeMade);
+    let moved = store.move_ref(&name, &new, earlier.as_ref()).await?;
+    store.borders.reach(Border::MergeKept);
+    match moved {
         RefMove::Moved => Ok(Merged::Commit(new)),
         RefMove::Stale => Err(WorktreeError::Corrupt {
             what: format!("{name} moved under our lock"),

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::preflight::{self, Place};
 use super::{Move, MoveRecovery};
+use crate::borders::Border;
 use crate::error::WorktreeError;
 use crate::parse::{self, GITLINK, RawChange};
 use crate::path::RepoPath;
@@ -49,6 +50,7 @@ pub(super) async fn roll_back(
     for change in ours.iter().filter(|c| c.is_added()) {
         remove_added(place.worktree, &change.path)?;
     }
+    store.borders.reach(Border::AddedRemoved);
     ours.retain(|c| !c.is_added());
     // What stands in the way now is not the move's.
     let blocked = |change: &RawChange| is_blocked(place.worktree, &change.path);
@@ -58,6 +60,7 @@ pub(super) async fn roll_back(
         .call("update-index")
         .args(["update-index", "-z", "--index-info"]);
     store.git.ok(reset.stdin(index_info(&changes, Side::Old))).await?;
+    store.borders.reach(Border::IndexPutBack);
     let names: Vec<u8> = ours
         .iter()
         .flat_map(|c| [c.path.as_bytes(), b"\0"].concat())
@@ -69,6 +72,7 @@ pub(super) async fn roll_back(
                 .args(["checkout-index", "-f", "-u", "-q", "-z", "--stdin"]);
         store.git.ok(restore.stdin(names)).await?;
     }
+    store.borders.reach(Border::FilesPutBack);
     let refresh = place
         .call("update-index")
         .args(["update-index", "-q", "--refresh"]);

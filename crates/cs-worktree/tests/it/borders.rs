@@ -1,4 +1,4 @@
-//! The process is killed at every border of create, collect, salvage and clean; what follows on ends as without it (G8).
+//! The process is killed at every border of create, collect, salvage, land, restore and clean; what follows on ends as without it (G8).
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,47 +15,135 @@ use crate::bench::*;
 const BORDER: &str = "CS_PANEL_TEST_BORDER";
 const DIR: &str = "CS_PANEL_TEST_DIR";
 
-/// What a daemon does for one card, one phase after the other. The record of the daemon, a file here, says which are done.
-const PHASES: usize = 4;
+const LIFE: &str = "CS_PANEL_TEST_LIFE";
 
-async fn phase(worktrees: &Worktrees, bench: &Place, number: usize) {
+/// What a daemon, or a person, does with one card, one phase after the other. The record of the daemon, a file here, says which are
+/// done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// Created, salvaged, discarded, deleted.
+    Card,
+    /// Landed on a base that nobody has checked out.
+    Landing,
+    /// Landed on a base that is checked out, beside a file with changes.
+    LandingOnCheckout,
+    /// A landing whose git died in the middle: undone, then landed.
+    HalfLanding,
+    /// Salvaged, and restored as a directory.
+    Directory,
+    /// Salvaged, and restored as a branch.
+    Branch,
+    /// Discarded, and put back in its place.
+    Trash,
+    /// Salvaged, and its store packed.
+    Upkeep,
+}
+
+const LIVES: [Life; 8] = [
+    Life::Card,
+    Life::Landing,
+    Life::LandingOnCheckout,
+    Life::HalfLanding,
+    Life::Directory,
+    Life::Branch,
+    Life::Trash,
+    Life::Upkeep,
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Prepare,
+    CollectAndSalvage,
+    Collect,
+    Land,
+    PlanAndDie,
+    Discard,
+    EmptyTrash,
+    ToDirectory,
+    ToBranch,
+    PutBack,
+    Pack,
+}
+
+impl Life {
+    fn phases(self) -> &'static [Phase] {
+        use Phase::*;
+        match self {
+            Self::Card => &[Prepare, CollectAndSalvage, Discard, EmptyTrash],
+            Self::Landing | Self::LandingOnCheckout => &[Prepare, Collect, Land],
+            Self::HalfLanding => &[Prepare, Collect, PlanAndDie, Land],
+            Self::Directory => &[Prepare, CollectAndSalvage, ToDirectory],
+            Self::Branch => &[Prepare, CollectAndSalvage, ToBranch],
+            Self::Upkeep => &[Prepare, CollectAndSalvage, Pack, Prepare],
+            Self::Trash => &[Prepare, CollectAndSalvage, Discard, PutBack, Prepare],
+        }
+    }
+}
+
+async fn phase(worktrees: &Worktrees, bench: &Place, phase: Phase) {
     let spec = bench.spec();
-    match number {
-        0 => {
-            let repository = bench.repository(worktrees).await;
+    let code = &spec.codebase;
+    let run = run_key("r1");
+    let repository = bench.repository(worktrees).await;
+    let tree = worktrees.find_tree(&spec).unwrap();
+    match phase {
+        Phase::Prepare => {
             worktrees.prepare_tree(&repository, &spec).await.unwrap();
         }
-        1 => {
-            let Some(tree) = worktrees.find_tree(&spec).unwrap() else {
-                return;
-            };
-            let repository = bench.repository(worktrees).await;
+        Phase::CollectAndSalvage => {
+            let Some(tree) = tree else { return };
+            worktrees.collect(&repository, &tree, &run).await.unwrap();
             worktrees
-                .collect(&repository, &tree, &run_key("r1"))
-                .await
-                .unwrap();
-            worktrees
-                .salvage(&tree, &run_key("r1"), "the agent was stopped")
+                .salvage(&tree, &run, "the agent was stopped")
                 .await
                 .unwrap();
         }
-        2 => {
-            let Some(tree) = worktrees.find_tree(&spec).unwrap() else {
-                return;
-            };
-            let salvage = worktrees
-                .salvage(&tree, &run_key("r1"), "the card is over")
+        Phase::Collect => {
+            worktrees
+                .collect(&repository, &tree.unwrap(), &run)
                 .await
                 .unwrap();
+        }
+        Phase::Land => bench.land(worktrees, &repository).await,
+        Phase::PlanAndDie => bench.plan_and_die(worktrees, &repository).await,
+        Phase::Discard => {
+            let Some(tree) = tree else { return };
+            let salvage = worktrees.salvage(&tree, &run, "the card is over").await.unwrap();
             worktrees.discard(salvage.proof().unwrap()).await.unwrap();
         }
-        _ => {
+        Phase::EmptyTrash => {
             let later = now(&bench.dir) + Duration::from_secs(3600);
-            let emptied = worktrees
-                .empty_trash(Duration::from_secs(60), later)
-                .await
-                .unwrap();
+            let age = Duration::from_secs(60);
+            let emptied = worktrees.empty_trash(age, later).await.unwrap();
             assert_eq!(emptied.kept, Vec::<PathBuf>::new());
+        }
+        Phase::ToDirectory => {
+            let to = bench.dir.join("back");
+            let saved = worktrees.saved_work(code).await.unwrap();
+            let restored = worktrees
+                .restore_to_directory(code, &saved[0].reference, &to)
+                .await;
+            assert!(
+                matches!(restored, Ok(_) | Err(WorktreeError::Occupied { .. })),
+                "{restored:?}"
+            );
+        }
+        Phase::ToBranch => {
+            let saved = worktrees.saved_work(code).await.unwrap();
+            let branch = BranchName::new("rescued").unwrap();
+            let reference = &saved[0].reference;
+            let restored = worktrees
+                .restore_to_branch(&repository, code, reference, &branch)
+                .await;
+            restored.unwrap();
+        }
+        Phase::Pack => {
+            worktrees.pack_store(code).await.unwrap();
+        }
+        Phase::PutBack => {
+            for trashed in worktrees.trashed().unwrap() {
+                worktrees.restore_trashed(&trashed).await.unwrap();
+            }
         }
     }
 }
@@ -80,12 +168,76 @@ async fn agent(tree: &Path) {
 /// A bench that another process can open.
 struct Place {
     dir: PathBuf,
+    life: Life,
 }
 
 impl Place {
-    fn of(bench: &Bench) -> Self {
+    /// A new bench, as the life needs it.
+    async fn of(bench: &Bench, life: Life) -> Self {
         let dir = bench.dir.path().canonicalize().unwrap();
-        Self { dir }
+        let place = Self { dir, life };
+        match life {
+            Life::Landing => drop(git(&bench.user, &["switch", "-q", "-c", "elsewhere"]).await),
+            Life::LandingOnCheckout | Life::HalfLanding => {
+                fs::write(bench.user.join("src/b.txt"), "of the user\n").unwrap();
+            }
+            Life::Card | Life::Directory | Life::Branch | Life::Trash | Life::Upkeep => {}
+        }
+        place
+    }
+
+    /// What a daemon does: the move is noted before it is executed, and a noted one is recovered before anything else.
+    async fn land(&self, worktrees: &Worktrees, repository: &Repository) {
+        let note = self.dir.join("move");
+        if let Ok(text) = fs::read(&note) {
+            let noted: Move = serde_json::from_slice(&text).unwrap();
+            match worktrees.recover_move(&noted).await.unwrap() {
+                MoveRecovery::Done => return,
+                MoveRecovery::NotMoved | MoveRecovery::RolledBack => fs::remove_file(&note).unwrap(),
+                other => panic!("{other:?}"),
+            }
+        }
+        let planned = match worktrees
+            .plan_landing(repository, &self.landing(worktrees).await)
+            .await
+        {
+            Ok(LandingPlan::AlreadyLanded { .. }) => return,
+            Ok(LandingPlan::Ready(planned)) => planned,
+            other => panic!("{other:?}"),
+        };
+        fs::write(&note, serde_json::to_vec(&planned).unwrap()).unwrap();
+        let moved = worktrees.execute_move(&planned).await.unwrap();
+        assert_eq!(moved, MoveOutcome::Moved);
+    }
+
+    async fn landing(&self, worktrees: &Worktrees) -> LandingSpec {
+        let spec = self.spec();
+        LandingSpec {
+            landing: LandingKey::new("l1").unwrap(),
+            head: worktrees.card_head(&spec).await.unwrap().unwrap(),
+            tree: spec,
+            message: "Land the card".into(),
+            author: Identity::default(),
+        }
+    }
+
+    /// Leaves what a git leaves that was killed while it landed: files, an index, a lock.
+    async fn plan_and_die(&self, worktrees: &Worktrees, repository: &Repository) {
+        let plan = worktrees
+            .plan_landing(repository, &self.landing(worktrees).await)
+            .await;
+        let Ok(LandingPlan::Ready(planned)) = plan else {
+            panic!("{plan:?}");
+        };
+        fs::write(self.dir.join("move"), serde_json::to_vec(&planned).unwrap()).unwrap();
+        let user = self.dir.join("user");
+        let store = self.dir.join("state/repos/code/store.git");
+        let refspec = "+refs/cs-panel/land/l1:refs/cs-panel/land/l1";
+        git(&user, &["fetch", "-q", store.to_str().unwrap(), refspec]).await;
+        let files = ["src/a.txt", "inside/file", "README"];
+        let take = ["checkout", "-q", planned.new.as_str(), "--"];
+        git(&user, &[&take[..], &files[..2]].concat()).await;
+        fs::write(user.join(".git/index.lock"), "").unwrap();
     }
 
     fn spec(&self) -> TreeSpec {
@@ -98,6 +250,13 @@ impl Place {
         seen.unwrap().repository
     }
 
+    fn is_landing(&self) -> bool {
+        matches!(
+            self.life,
+            Life::Landing | Life::LandingOnCheckout | Life::HalfLanding
+        )
+    }
+
     fn done(&self) -> usize {
         let text = fs::read_to_string(self.dir.join("done")).unwrap_or_default();
         text.parse().unwrap_or(0)
@@ -105,7 +264,7 @@ impl Place {
 
     /// Carries out every phase that is not done.
     async fn live(&self, worktrees: &Worktrees) {
-        for number in self.done()..PHASES {
+        for number in self.done()..self.life.phases().len() {
             self.carry_out(worktrees, number).await;
             fs::write(self.dir.join("done"), (number + 1).to_string()).unwrap();
         }
@@ -115,9 +274,19 @@ impl Place {
         if number == 1 && !self.dir.join("agent").exists() {
             let tree = worktrees.find_tree(&self.spec()).unwrap().unwrap();
             agent(&tree.path).await;
+            if self.is_landing() {
+                git(
+                    &tree.path,
+                    &["rm", "-q", "--cached", "-f", "--ignore-unmatch", "inside"],
+                )
+                .await;
+                fs::remove_dir_all(tree.path.join("inside/.git")).unwrap();
+                git(&tree.path, &["add", "-A"]).await;
+                git(&tree.path, &["commit", "-q", "-m", "the rest"]).await;
+            }
             fs::write(self.dir.join("agent"), "").unwrap();
         }
-        phase(worktrees, self, number).await;
+        phase(worktrees, self, self.life.phases()[number]).await;
     }
 
     /// The same in a process of its own, which is killed at a border.
@@ -127,7 +296,13 @@ impl Place {
 
     async fn run(&self, more: &[(&str, &OsStr)]) -> Exit {
         let path = search_path();
+        let life = LIVES
+            .iter()
+            .position(|life| *life == self.life)
+            .unwrap()
+            .to_string();
         let mut env = vec![
+            (LIFE, OsStr::new(&life)),
             ("PATH", path.as_os_str()),
             ("HOME", self.dir.as_os_str()),
             (DIR, self.dir.as_os_str()),
@@ -177,7 +352,14 @@ impl Place {
     /// What is there at the end, by content: commits carry the time at which they were made.
     async fn end(&self) -> BTreeMap<String, String> {
         let mut end = self.refs_as("%(refname) %(tree)").await;
-        for place in ["state/cards/c1", "state/trash", "state/repos/code/salvage/r1"] {
+        let places = [
+            "",
+            "state/cards/c1",
+            "state/cards/c1/code",
+            "state/trash",
+            "state/repos/code/salvage/r1",
+        ];
+        for place in places {
             let entries = fs::read_dir(self.dir.join(place));
             let mut names: Vec<String> = entries
                 .into_iter()
@@ -186,6 +368,21 @@ impl Place {
                 .collect();
             names.sort();
             end.insert(place.to_owned(), names.join(" "));
+        }
+        let config = fs::read_to_string(self.dir.join("state/repos/code/store.git/config"));
+        end.insert("config of the store".to_owned(), config.unwrap());
+        for place in ["user", "back"].map(|place| self.dir.join(place)) {
+            if place.exists() {
+                let files: Vec<_> = picture(&place)
+                    .into_iter()
+                    .map(|(path, mode, bytes)| (path.strip_prefix(&place).unwrap().to_owned(), mode, bytes))
+                    .collect();
+                let status = git(&place, &["status", "--porcelain"]).await;
+                end.insert(
+                    place.file_name().unwrap().to_string_lossy().into_owned(),
+                    format!("{status}{files:?}"),
+                );
+            }
         }
         end
     }
@@ -203,14 +400,18 @@ async fn a_life_that_a_test_starts() {
         .ok()
         .and_then(|text| text.parse::<usize>().ok());
     let borders = border.map_or(Borders::none(), |at| Borders::crash_at(Border::ALL[at]));
-    let place = Place { dir: dir.into() };
+    let life: usize = std::env::var(LIFE).unwrap().parse().unwrap();
+    let place = Place {
+        dir: dir.into(),
+        life: LIVES[life],
+    };
     let worktrees = Bench::open_with(&place.dir, borders).await;
     place.live(&worktrees).await;
 }
 
-async fn check(from: Border, to: Border) {
+async fn check(life: Life, from: Border, to: Border) {
     let bench = Bench::new().await;
-    let expected = Place::of(&bench);
+    let expected = Place::of(&bench, life).await;
     expected.live(&bench.worktrees).await;
     let expected = expected.end().await;
     assert!(expected.len() > 10, "{expected:?}");
@@ -218,7 +419,7 @@ async fn check(from: Border, to: Border) {
     for number in at(from)..=at(to) {
         let border = Border::ALL[number];
         let bench = Bench::new().await;
-        let place = Place::of(&bench);
+        let place = Place::of(&bench, life).await;
         assert_eq!(place.killed_at(number).await, Exit::Signalled(9), "{border:?}");
         let after_crash = place.refs().await;
         // Two daemons after each other find the phase not done; the second one goes on.
@@ -261,25 +462,81 @@ async fn check(from: Border, to: Border) {
 /// Invariant 11.
 #[tokio::test]
 async fn a_death_at_any_border_of_a_creation_ends_as_without_it() {
-    check(Border::StoreHalf, Border::TreeMade).await;
+    check(Life::Card, Border::StoreHalf, Border::TreeMade).await;
 }
 
 /// Invariant 11.
 #[tokio::test]
 async fn a_death_at_any_border_of_a_collection_ends_as_without_it() {
-    check(Border::CommitsGathered, Border::BranchMoved).await;
+    check(Life::Card, Border::CommitsGathered, Border::BranchMoved).await;
 }
 
 /// Invariant 11.
 #[tokio::test]
 async fn a_death_at_any_border_of_a_salvage_ends_as_without_it() {
-    check(Border::Looked, Border::ManifestWritten).await;
+    check(Life::Card, Border::Looked, Border::ManifestWritten).await;
 }
 
 /// Invariant 11.
 #[tokio::test]
 async fn a_death_at_any_border_of_a_removal_ends_as_without_it() {
-    check(Border::TreeMarked, Border::HalfDeleted).await;
+    check(Life::Card, Border::TreeMarked, Border::HalfDeleted).await;
+}
+
+/// Invariant 12. Invariant 13.
+#[tokio::test]
+async fn a_death_at_any_border_of_a_landing_ends_as_without_it() {
+    check(Life::Landing, Border::MergeMade, Border::BaseMoved).await;
+}
+
+/// Invariant 12. Invariant 13.
+#[tokio::test]
+async fn a_death_at_any_border_of_a_landing_on_a_checkout_ends_as_without_it() {
+    check(Life::LandingOnCheckout, Border::MergeMade, Border::BaseMoved).await;
+}
+
+/// Invariant 12. Invariant 13. (G13)
+#[tokio::test]
+async fn a_death_while_a_half_landing_is_undone_ends_as_without_it() {
+    check(Life::HalfLanding, Border::AddedRemoved, Border::FilesPutBack).await;
+}
+
+#[tokio::test]
+async fn a_death_at_any_border_of_a_restore_to_a_directory_ends_as_without_it() {
+    check(Life::Directory, Border::RestoreCloned, Border::RestoreMade).await;
+}
+
+#[tokio::test]
+async fn a_death_at_any_border_of_a_restore_to_a_branch_ends_as_without_it() {
+    check(Life::Branch, Border::SnapshotShown, Border::BranchRestored).await;
+}
+
+#[tokio::test]
+async fn a_death_while_a_trashed_tree_is_put_back_ends_as_without_it() {
+    check(Life::Trash, Border::TreePutBack, Border::TreePutBack).await;
+}
+
+/// Invariant 11.
+#[tokio::test]
+async fn a_death_while_a_store_is_packed_ends_as_without_it() {
+    check(Life::Upkeep, Border::UpkeepBegun, Border::UpkeepPacked).await;
+}
+
+/// A border that no test comes to shows nothing.
+#[test]
+fn every_border_is_in_a_test() {
+    let tested = [
+        Border::StoreHalf..=Border::BranchMoved,
+        Border::Looked..=Border::ManifestWritten,
+        Border::MergeMade..=Border::TreePutBack,
+        Border::TreeMarked..=Border::UpkeepPacked,
+    ];
+    let at = |border: &Border| Border::ALL.iter().position(|other| other == border).unwrap();
+    let count: usize = tested
+        .iter()
+        .map(|range| at(range.end()) - at(range.start()) + 1)
+        .sum();
+    assert_eq!(count, Border::ALL.len());
 }
 
 /// Invariant 11. The agent must never take the person's changes for its own.
@@ -293,7 +550,7 @@ async fn a_death_while_commits_of_the_person_are_taken_in_ends_as_without_it() {
         git(&bench.user, &["commit", "-q", "-a", "-m", "by the person"]).await;
         let tip = git(&bench.user, &["rev-parse", "HEAD"]).await;
         git(&bench.user, &["switch", "-q", "main"]).await;
-        let place = Place::of(&bench);
+        let place = Place::of(&bench, Life::Card).await;
         let number = Border::ALL.iter().position(|other| *other == border).unwrap();
         assert_eq!(place.killed_at(number).await, Exit::Signalled(9), "{border:?}");
         let prepared = bench.worktrees.prepare_tree(&bench.repository, &tree.spec).await;
@@ -313,7 +570,7 @@ async fn a_death_while_commits_of_the_person_are_taken_in_ends_as_without_it() {
 #[tokio::test]
 async fn variables_of_git_in_the_environment_lead_to_no_other_repository() {
     let bench = Bench::new().await;
-    let place = Place::of(&bench);
+    let place = Place::of(&bench, Life::Card).await;
     git(&place.dir, &["init", "-q", "victim"]).await;
     let victim = place.dir.join("victim");
     let git_dir = victim.join(".git");
@@ -329,6 +586,6 @@ async fn variables_of_git_in_the_environment_lead_to_no_other_repository() {
         ])
         .await;
     assert_eq!(exit, Exit::Code(0));
-    assert_eq!(place.done(), PHASES);
+    assert_eq!(place.done(), Life::Card.phases().len());
     assert!(picture(&git_dir) == before, "the other repository was written to");
 }

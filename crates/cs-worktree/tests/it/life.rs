@@ -139,16 +139,6 @@ async fn an_attempt_is_collected_and_shown_without_touching_the_users_files() {
         diff.contains("+a changed") && diff.contains("left over"),
         "{diff}"
     );
-    let stat = bench.worktrees.diff_stat(&tree.spec).await.unwrap();
-    let stat: Vec<_> = stat
-        .iter()
-        .map(|s| (s.path.to_string(), s.added, s.removed))
-        .collect();
-    let expected = [("left over", Some(1), Some(0)), ("src/a.txt", Some(1), Some(1))];
-    assert_eq!(
-        stat,
-        expected.map(|(path, added, removed)| (path.to_owned(), added, removed))
-    );
     let log = bench.worktrees.log_summary(&tree.spec).await.unwrap();
     assert_eq!(log.len(), 1);
     assert_eq!(log[0].subject, "change src/a.txt");

@@ -51,4 +51,6 @@ mod states;
 #[cfg(test)]
 mod unseen;
 #[cfg(test)]
+mod upkeep;
+#[cfg(test)]
 mod workers;
