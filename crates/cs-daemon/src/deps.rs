@@ -13,7 +13,7 @@ use cs_journal::ClaimRecord;
 use cs_model::{Clock, CodebaseId, IdSource, MachineId, Person};
 use cs_record::{CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
 use cs_settle::SettlementRecord;
-use cs_supervise::Limits;
+use cs_supervise::{Containment, Limits};
 
 use crate::borders::Borders;
 use crate::executions::Executions;
@@ -78,6 +78,8 @@ pub struct Settings {
     pub min_free_bytes: u64,
     /// What one attempt of an agent may use, by the agent's name; one that is not there has no limits.
     pub limits: BTreeMap<String, Limits>,
+    /// How the processes of an agent are held together, by the agent's name; one that is not there: by the best means that there are.
+    pub containment: BTreeMap<String, Containment>,
 }
 
 impl Default for Settings {
@@ -89,6 +91,7 @@ impl Default for Settings {
             fallback_interval: Duration::from_secs(2),
             min_free_bytes: 64 * 1024 * 1024,
             limits: BTreeMap::new(),
+            containment: BTreeMap::new(),
         }
     }
 }

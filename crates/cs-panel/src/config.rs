@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{AgentName, Person};
-use cs_supervise::Limits;
+use cs_supervise::{Containment, Limits};
 use serde::Deserialize;
 
 use budget::Budgets;
@@ -44,6 +44,8 @@ pub(crate) struct Config {
     pub(crate) agents: BTreeMap<AgentName, AgentConfig>,
     /// What one attempt of each agent may use.
     pub(crate) limits: BTreeMap<AgentName, Limits>,
+    /// How the processes of each agent are held together.
+    pub(crate) containment: BTreeMap<AgentName, Containment>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -57,6 +59,8 @@ struct File {
     #[serde(default)]
     pass_env: Vec<String>,
     #[serde(default)]
+    containment: Means,
+    #[serde(default)]
     limits: Budgets,
     #[serde(default)]
     agents: BTreeMap<Text<AgentName>, Agent>,
@@ -67,6 +71,7 @@ struct File {
 struct Agent {
     command: Argv,
     mode: Option<Text<CommandMode>>,
+    containment: Option<Means>,
     #[serde(default)]
     limits: Budgets,
 }
@@ -80,6 +85,26 @@ pub(crate) enum Serve {
     Own,
     /// Those of everybody.
     Everyone,
+}
+
+/// How the processes of an agent are held together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Means {
+    /// By the best means that take nothing away from the agent: a control group where one can be made, and the shim.
+    #[default]
+    Best,
+    /// In a PID namespace of its own, or not at all.
+    Namespace,
+}
+
+impl From<Means> for Containment {
+    fn from(means: Means) -> Self {
+        match means {
+            Means::Best => Self::Best,
+            Means::Namespace => Self::Namespace,
+        }
+    }
 }
 
 /// A value that is written as text and checked where it stands, so that an error points at it.
@@ -168,6 +193,11 @@ impl Config {
             (name.clone(), limits)
         });
         let limits = limits.collect();
+        let containment = file.agents.iter().map(|(Text(name), agent)| {
+            let means = agent.containment.unwrap_or(file.containment);
+            (name.clone(), means.into())
+        });
+        let containment = containment.collect();
         let agents = file.agents.into_iter().map(|(Text(name), agent)| {
             let mode = agent.mode.map_or(CommandMode::Plain, |Text(mode)| mode);
             let agent = AgentConfig::new(name.as_str(), agent.command.0, mode)
@@ -182,6 +212,7 @@ impl Config {
             serve: file.serve,
             agents: agents.collect::<Result<_, Failure>>()?,
             limits,
+            containment,
             path,
         })
     }

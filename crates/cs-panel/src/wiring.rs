@@ -121,6 +121,11 @@ fn settings(record: &Place, config: &Config, slots: u32) -> Settings {
             .iter()
             .map(|(name, limits)| (name.to_string(), *limits))
             .collect(),
+        containment: config
+            .containment
+            .iter()
+            .map(|(name, containment)| (name.to_string(), *containment))
+            .collect(),
         ..usual
     }
 }

@@ -11,7 +11,7 @@ use cs_harness::{AgentConfig, Harness, LaunchSpec, PrivateFile};
 use cs_journal::ClaimedRun;
 use cs_model::{FailureClass, RunKind};
 use cs_record::RunBrief;
-use cs_supervise::{ExecutionSpec, Limits};
+use cs_supervise::{Containment, ExecutionSpec, Limits};
 use cs_worktree::{BroughtAlong, ErrorClass, PersonCommits};
 
 use super::setup;
@@ -78,6 +78,7 @@ pub(crate) async fn make_ready(
     }
     let mut spec = ExecutionSpec::new(argv, environment(cx, row, &launch), cwd);
     spec.limits = limits_of(cx, &row.agent);
+    spec.containment = containment_of(cx, &row.agent);
     files.extend(launch.files);
     Ok(Ready {
         harness,
@@ -111,6 +112,15 @@ pub(super) fn agent_of<'a>(cx: &'a Context, route: &str) -> Result<&'a AgentConf
 /// What one attempt of a route may use.
 pub(super) fn limits_of(cx: &Context, route: &str) -> Limits {
     cx.deps.settings.limits.get(route).copied().unwrap_or_default()
+}
+
+fn containment_of(cx: &Context, route: &str) -> Containment {
+    cx.deps
+        .settings
+        .containment
+        .get(route)
+        .copied()
+        .unwrap_or_default()
 }
 
 /// Makes the directory that the agent works in.

@@ -8,7 +8,7 @@ use cs_harness::adapter;
 use cs_journal::{Claimed, ClaimedRun, Prepared, Registered, Started, Woke};
 use cs_model::{FailureClass, RunState};
 use cs_record::RunBrief;
-use cs_supervise::{AgentExit, Closed, GoError};
+use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack};
 use serde::{Deserialize, Serialize};
 
 use super::ready::{Ready, Unready, agent_of, limits_of, make_ready};
@@ -185,14 +185,29 @@ async fn begin(
 /// A failure of this machine; its text goes to the local log only.
 fn not_held(row: &ClaimedRun, error: &HoldTrouble) -> Unready {
     tracing::warn!(run = %row.run, epoch = %row.epoch, error = error as &dyn std::error::Error, "no shim for the execution");
-    let reason = match error {
-        HoldTrouble::Files(_) => "the files of the agent cannot be written",
-        HoldTrouble::Hold(_) => "the supervisor of the agent could not be started",
+    let (class, reason) = match error {
+        // Trying again changes neither the system nor the file.
+        HoldTrouble::Hold(HoldError::Unsupported {
+            feature: Feature::Namespace,
+            source: Lack::System(source),
+        }) => (
+            FailureClass::InvalidRequest,
+            format!(
+                "`containment = \"namespace\"` is asked for the agent `{}`, and this system does not let this user make a PID \
+                 namespace ({source}): let it (user namespaces, or root), or take the key out and restart `cs-panel run`",
+                row.agent
+            ),
+        ),
+        HoldTrouble::Hold(_) => (
+            FailureClass::Infrastructure,
+            "the supervisor of the agent could not be started".to_owned(),
+        ),
+        HoldTrouble::Files(_) => (
+            FailureClass::Infrastructure,
+            "the files of the agent cannot be written".to_owned(),
+        ),
     };
-    Unready {
-        class: FailureClass::Infrastructure,
-        reason: reason.to_owned(),
-    }
+    Unready { class, reason }
 }
 
 /// Authorises the agent, if it still may run: the row is read again, then admission is asked (PS-3, AF-9).
