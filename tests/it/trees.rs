@@ -324,7 +324,10 @@ fn how_far_the_base_of_a_card_has_gone_on_is_shown() {
     let card = leaves_a_note(&desk);
     assert!(desk.ok(&["show", &card]).contains("  base      main\n"));
     for n in 0..2 {
-        desk.git(&["commit", "-q", "--allow-empty", "-m", &format!("of a person {n}")]);
+        let message = format!("of a person {n}");
+        let identity = ["-c", "user.name=P", "-c", "user.email=p@example.org"];
+        let commit = ["commit", "-q", "--allow-empty", "-m", &message];
+        desk.git(&[&identity[..], &commit[..]].concat());
     }
     // The start of another card fetches it.
     leaves_a_note(&desk);

@@ -206,7 +206,14 @@ impl Repository {
             let name = key.strip_prefix(b"remote.")?.strip_suffix(b".promisor")?;
             Some(name.to_str_lossy().into_owned())
         };
-        Ok(parse::z_fields(&answer.stdout).find_map(name))
+        if let Some(named) = parse::z_fields(&answer.stdout).find_map(name) {
+            return Ok(Some(named));
+        }
+        // As git wrote it before it knew more than one such remote.
+        let ask = self.call("config").reads_only();
+        let answer = git.run(ask.args(["config", "extensions.partialClone"])).await?;
+        let named = answer.stdout.trim_ascii().to_str_lossy().into_owned();
+        Ok((!named.is_empty()).then_some(named))
     }
 
     /// All working trees of the repository, the main one first.

@@ -31,18 +31,17 @@ pub(crate) struct Rules {
 impl Rules {
     /// Reads the ignore files of a commit.
     pub(crate) async fn of(store: &Store, commit: &Oid) -> Result<Self, WorktreeError> {
-        let list = store.call("ls-tree").args(["ls-tree", "-r", "-z", "-l"]);
+        let list = store.call("ls-tree").args(["ls-tree", "-r", "-z"]);
         let out = store.git.ok(list.arg(commit.as_str())).await?;
         let entry = |field: &[u8]| {
             let at = field.find_byte(b'\t')?;
             let path = RepoPath::from_bytes(&field[at + 1..]);
             let words: Vec<&str> = field[..at].to_str().ok()?.split_whitespace().collect();
-            let [mode, _, object, bytes] = words[..] else {
+            let [mode, _, object] = words[..] else {
                 return None;
             };
             let is_file = u32::from_str_radix(mode, 8).is_ok_and(|mode| mode != GITLINK && mode != SYMLINK);
-            let is_small = bytes.parse::<u64>().is_ok_and(|bytes| bytes <= RULES_MAX_BYTES);
-            (name_of(&path) == IGNORE && is_file && is_small).then(|| (path, object.to_owned()))
+            (name_of(&path) == IGNORE && is_file).then(|| (path, object.to_owned()))
         };
         let found: Vec<(RepoPath, String)> = parse::z_fields(&out).filter_map(entry).collect();
         if found.is_empty() {
@@ -57,7 +56,9 @@ impl Rules {
             let Some(text) = parse::next_object(&mut rest) else {
                 break;
             };
-            files.insert(path, text.to_owned());
+            if text.len() as u64 <= RULES_MAX_BYTES {
+                files.insert(path, text.to_owned());
+            }
         }
         Ok(Self { files })
     }

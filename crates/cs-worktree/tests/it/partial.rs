@@ -39,6 +39,21 @@ async fn a_partial_clone_that_lacks_something_is_refused_with_the_cure_and_nothi
     let lacks = missing(&partial(&bench)).await;
     assert!(lacks > 0);
     let spec = bench.spec("c1");
+    // As an older git has written it.
+    let config = partial(&bench).join(".git/config");
+    let text = fs::read_to_string(&config).unwrap();
+    let old = text.replace("promisor = true", "") + "[extensions]\n\tpartialClone = origin\n";
+    fs::write(&config, old.replace("formatversion = 0", "formatversion = 1")).unwrap();
+    let refused = bench
+        .worktrees
+        .prepare_tree(&repository, &spec)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&refused, WorktreeError::PartialClone { .. }),
+        "{refused}"
+    );
+    fs::write(&config, text).unwrap();
     let refused = bench
         .worktrees
         .prepare_tree(&repository, &spec)
