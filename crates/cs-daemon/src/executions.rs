@@ -8,6 +8,7 @@ mod batch;
 mod errors;
 mod follow;
 mod keepers;
+mod kept;
 mod shims;
 mod stop;
 

@@ -125,14 +125,14 @@ impl ExecutionDir {
         fs::rename(aside.path, self.file(name))
     }
 
-    /// How much disk the two spools occupy, which is what [`Limits::spool_bytes`](crate::Limits::spool_bytes) is about. What cannot be
+    /// How much disk the two spools and the transcript occupy, which is what [`Limits::spool_bytes`](crate::Limits::spool_bytes) is about. What cannot be
     /// seen counts as nothing: it has no limit to reach.
     #[must_use]
     pub fn spool_blocks_bytes(&self) -> u64 {
-        [self.stdout_spool(), self.stderr_spool()]
+        [self.stdout_spool(), self.stderr_spool(), self.transcript()]
             .iter()
-            .filter_map(|spool| fs::metadata(spool).ok())
-            .map(|spool| spool.blocks().saturating_mul(512))
+            .filter_map(|file| fs::metadata(file).ok())
+            .map(|file| file.blocks().saturating_mul(512))
             .fold(0, u64::saturating_add)
     }
 
@@ -206,5 +206,22 @@ impl Aside {
         self.file.sync_all()?;
         fs::rename(&self.path, &self.target)?;
         File::open(&self.dir)?.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is made of what the agent says, line by line, and takes the same disk.
+    #[test]
+    fn a_transcript_counts_with_the_output_that_it_is_made_of() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let dir = ExecutionDir::create(scratch.path().join("execution")).expect("made");
+        assert_eq!(dir.spool_blocks_bytes(), 0);
+        fs::write(dir.transcript(), vec![b'x'; 1 << 20]).expect("written");
+        assert!(dir.spool_blocks_bytes() >= 1 << 20);
+        fs::write(dir.stderr_spool(), vec![b'x'; 1 << 20]).expect("written");
+        assert!(dir.spool_blocks_bytes() >= 2 << 20);
     }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// What an execution may use. The shim looks at it at least once a second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// How many bytes of disk its two spools may occupy together, as the file system counts them: what was punched out counts
-    /// no more. `None`: no limit. What an agent writes within one second goes beyond it.
+    /// How many bytes of disk its two spools and its transcript may occupy together, as the file system counts them: what was punched
+    /// out of a spool counts no more. `None`: no limit. What an agent writes within one second goes beyond it.
     pub spool_bytes: Option<u64>,
     /// How long it may work in all. Time in which the machine sleeps or the execution is paused is not counted, and a new
     /// daemon does not begin anew. `None`: no limit.

@@ -171,6 +171,12 @@ impl Transcript {
         ))
     }
 
+    /// How long it is, in bytes.
+    #[must_use]
+    pub fn length_bytes(&self) -> u64 {
+        self.length
+    }
+
     /// How many lines there are.
     #[must_use]
     pub fn lines(&self) -> u64 {

@@ -55,6 +55,11 @@ impl Allowance {
         }
     }
 
+    /// How much disk its output may take, if that is limited.
+    pub(crate) const fn most_output_bytes(&self) -> Option<u64> {
+        self.output_bytes
+    }
+
     /// Whether the disk of its output is limited.
     pub(crate) const fn limits_output(&self) -> bool {
         self.output_bytes.is_some()

@@ -15,7 +15,8 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use super::batch::Batch;
 use super::errors::{ERRORS_EVERY, Errors};
 use super::keepers::Kept;
-use super::{ExecutionEnd, Patience, StopLevel, StopSwitch, is_done};
+use super::kept::{Bound, push};
+use super::{AttemptFile, ExecutionEnd, Patience, StopLevel, StopSwitch, is_done};
 
 /// Why an agent could not be followed to its end. It may still run.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,7 @@ struct Output<'a> {
     harness: &'a dyn Harness,
     follower: Follower,
     transcript: Option<Transcript>,
+    bound: Bound,
     /// Gives back the disk of what the transcript holds; nothing where that cannot be done.
     puncher: Option<Puncher>,
     errors: Errors,
@@ -150,6 +152,7 @@ impl<'a> Output<'a> {
             harness,
             follower,
             transcript: Some(transcript),
+            bound: Bound::new(AttemptFile::read(dir).and_then(|file| file.allowance.most_output_bytes())),
             puncher: open_puncher(&dir.stdout_spool()),
             errors: Errors::of(dir),
             seen,
@@ -201,7 +204,7 @@ impl<'a> Output<'a> {
                 Followed::Truncated { offset } => {
                     let text = format!("[the agent cut its own output at byte {offset}; it is read again]\n");
                     tracing::warn!(dir = %self.dir.path().display(), offset, "the agent cut its own output");
-                    events.push(Event::Text { text });
+                    push(&mut events, Event::Text { text });
                     reached = Some(0);
                 }
                 Followed::Record(record) => {
@@ -210,7 +213,9 @@ impl<'a> Output<'a> {
                         dropped_bytes: record.dropped_bytes,
                         bytes: &with_its_end(record),
                     };
-                    events.extend(self.harness.events(&line));
+                    for event in self.harness.events(&line) {
+                        push(&mut events, event);
+                    }
                 }
             }
         }
@@ -220,15 +225,16 @@ impl<'a> Output<'a> {
         };
         let offsets = SpoolOffsets { stdout, stderr: 0 };
         let mut puncher = self.puncher.take();
+        let kept = self.bound.keep(&events, transcript.length_bytes());
         let appended = tokio::task::spawn_blocking(move || {
-            let result = transcript.append(&events, offsets);
+            let result = transcript.append(&kept, offsets);
             // Without an event no offset was kept.
-            if result.is_ok() && !events.is_empty() {
+            if result.is_ok() && !kept.is_empty() {
                 puncher = puncher.and_then(|puncher| punch(puncher, stdout));
             }
-            (transcript, puncher, events, result)
+            (transcript, puncher, result)
         });
-        let (transcript, puncher, events, result) =
+        let (transcript, puncher, result) =
             appended.await.map_err(|error| LostSight::Thread(error.into()))?;
         self.transcript = Some(transcript);
         self.puncher = puncher;
@@ -287,6 +293,37 @@ mod tests {
 
     use super::super::batch::BATCH_MAX_BYTES;
     use super::*;
+
+    /// Each of them as an event of its own would take some forty times as much.
+    #[tokio::test]
+    async fn short_lines_take_no_more_than_twice_their_disk_in_a_transcript_and_no_more_than_its_limit() {
+        const LINES: usize = 100_000;
+        let scratch = tempfile::tempdir().expect("a directory");
+        let agent = AgentConfig::new("talker", vec!["talker".to_owned()], CommandMode::Plain);
+        let agent = adapter(&agent.expect("an agent"));
+        for (most_bytes, longest) in [(None, 4 * LINES as u64), (Some(64 << 10), 80 << 10)] {
+            let name = format!("execution-{longest}");
+            let dir = ExecutionDir::create(scratch.path().join(name)).expect("made");
+            std::fs::write(dir.stdout_spool(), "x\n".repeat(LINES)).expect("written");
+            let mut output = Output::open(&dir, agent.as_ref()).await.expect("opened");
+            output.bound = Bound::new(most_bytes);
+            output.drain().await.expect("read");
+            let kept = std::fs::read_to_string(dir.transcript()).expect("kept");
+            assert!(
+                (kept.len() as u64) < longest,
+                "{} bytes for {LINES} lines",
+                kept.len()
+            );
+            assert_eq!(
+                kept.matches("is not kept").count(),
+                usize::from(most_bytes.is_some())
+            );
+            assert_eq!(
+                output.seen.text().lines().filter(|line| *line == "x").count(),
+                LINES
+            );
+        }
+    }
 
     /// Nobody reads while no daemon runs: what the next one holds of it must not grow with it.
     #[tokio::test]

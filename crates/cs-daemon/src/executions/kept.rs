@@ -1,0 +1,111 @@
+//! What of an agent's words goes into its transcript: short lines together, and no more than the attempt may write.
+
+use cs_harness::Event;
+
+/// The longest text that is put together from lines that follow each other, in bytes.
+const TEXT_MAX_BYTES: usize = 16 << 10;
+
+/// Adds an event to those of a batch. A line of plain output goes on in the event before it: a record for each would take many times the disk of
+/// what the agent has written.
+pub(super) fn push(events: &mut Vec<Event>, event: Event) {
+    if let (Some(Event::Text { text: before }), Event::Text { text }) = (events.last_mut(), &event)
+        && before.len() + text.len() <= TEXT_MAX_BYTES
+    {
+        before.push_str(text);
+        return;
+    }
+    events.push(event);
+}
+
+/// How long a transcript may be. The shim counts it with the raw output and ends an agent that writes more; what is still read then is bounded here.
+#[derive(Debug)]
+pub(super) struct Bound {
+    most_bytes: Option<u64>,
+    is_said: bool,
+}
+
+impl Bound {
+    /// No limit where none is given.
+    pub(super) fn new(most_bytes: Option<u64>) -> Self {
+        Self {
+            most_bytes,
+            is_said: false,
+        }
+    }
+
+    /// Returns what of these events is kept in a transcript that has this length: all, or beyond the limit what the settlement needs, after
+    /// one event that says so.
+    pub(super) fn keep(&mut self, events: &[Event], length_bytes: u64) -> Vec<Event> {
+        let Some(most_bytes) = self.most_bytes.filter(|most| length_bytes >= *most) else {
+            return events.to_vec();
+        };
+        let said = (!std::mem::replace(&mut self.is_said, true)).then(|| Event::Progress {
+            text: format!(
+                "what follows is not kept, since the transcript has reached {} MiB (`output` in the configuration)",
+                most_bytes >> 20
+            ),
+        });
+        said.into_iter()
+            .chain(events.iter().filter(|event| counts(event)).cloned())
+            .collect()
+    }
+}
+
+/// Says whether an attempt is settled by an event.
+fn counts(event: &Event) -> bool {
+    match event {
+        Event::Ask { .. }
+        | Event::OfferLanding { .. }
+        | Event::Usage(_)
+        | Event::Session { .. }
+        | Event::Final { .. } => true,
+        Event::Text { .. } | Event::Progress { .. } | Event::Unknown { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Event {
+        Event::Text {
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn lines_become_one_event_up_to_its_length_and_only_beside_each_other() {
+        let long = "x".repeat(TEXT_MAX_BYTES);
+        let answer = Event::Final { text: "a".to_owned() };
+        let mut events = Vec::new();
+        for event in [
+            text("1\n"),
+            text("2\n"),
+            answer.clone(),
+            text("3\n"),
+            text(&long),
+            text("4\n"),
+        ] {
+            push(&mut events, event);
+        }
+        assert_eq!(
+            events,
+            [text("1\n2\n"), answer, text("3\n"), text(&long), text("4\n")]
+        );
+    }
+
+    #[test]
+    fn beyond_the_limit_it_is_said_once_and_what_settles_is_kept() {
+        let answer = Event::Final { text: "a".to_owned() };
+        let mut bound = Bound::new(Some(3 << 20));
+        let events = [text("1\n"), answer.clone()];
+        assert_eq!(bound.keep(&events, (3 << 20) - 1), events);
+        let kept = bound.keep(&events, 3 << 20);
+        assert!(
+            matches!(&kept[..], [Event::Progress { text }, last] if text.contains("3 MiB") && *last == answer),
+            "{kept:?}"
+        );
+        assert_eq!(bound.keep(&events, 3 << 20), [answer]);
+        assert_eq!(Bound::new(None).keep(&events, u64::MAX), events);
+    }
+}
