@@ -15,6 +15,85 @@ fn paused(desk: &Desk, card: &str) -> Value {
     desk.card(card)["runs"][0]["paused"].clone()
 }
 
+/// The pid of the shim of the only agent that lives.
+fn shim(desk: &Desk) -> String {
+    desk.json(&["ps"])[0]["shim_pid"].to_string()
+}
+
+fn signal(desk: &Desk, signal: &str, pid: &str) {
+    let mut kill = desk.shell(&format!("kill {signal} {pid}"));
+    assert!(kill.status().expect("kill runs").success());
+}
+
+#[test]
+fn a_pause_that_its_shim_does_not_carry_out_is_not_noted() {
+    let desk = Desk::new();
+    let card = waiting(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    let shim = shim(&desk);
+    signal(&desk, "-STOP", &shim);
+    let refused = desk.fails(1, &["pause", &card]);
+    assert!(refused.contains("does not answer"), "{refused}");
+    assert_eq!(paused(&desk, &card), Value::Null);
+    assert_eq!(
+        std::fs::read_dir(desk.state().join("pauses"))
+            .expect("there")
+            .count(),
+        0,
+        "nothing is left of it"
+    );
+    signal(&desk, "-CONT", &shim);
+    desk.ok(&["stop", &card]);
+}
+
+/// PS-33. What a person has paused is let go on by a person, not by the death of its shim.
+#[test]
+fn a_pause_holds_for_the_attempt_that_follows_one_whose_shim_died() {
+    let desk = Desk::new();
+    let card = waiting(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    desk.ok(&["pause", &card, "--reason", "lunch"]);
+    let by_whom = paused(&desk, &card);
+    signal(&desk, "-KILL", &shim(&desk));
+    desk.until("the next attempt stands still", || {
+        let detail = desk.card(&card);
+        let run = &detail["runs"][0];
+        (run["epoch"] == 2 && desk.all_agents_stand_still()).then_some(())
+    });
+    assert_eq!(paused(&desk, &card), by_whom);
+    desk.open_gate("gate");
+    desk.ok(&["resume", &card]);
+    desk.until("it has answered", || {
+        (desk.said_by(&card, "agent") == ["Done."]).then_some(())
+    });
+    daemon.kill();
+}
+
+/// The record is not asked about what stands still here.
+#[test]
+fn an_agent_is_paused_and_goes_on_also_while_the_record_cannot_be_used() {
+    let desk = Desk::new();
+    let card = waiting(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    let (record, aside) = (desk.state().join("record.db"), desk.path("outside/record.db"));
+    std::fs::rename(&record, &aside).expect("it is moved");
+    std::fs::create_dir(&record).expect("something else is in its place");
+    desk.ok(&["pause", &card]);
+    assert!(desk.all_agents_stand_still(), "{:?}", desk.agents());
+    let refused = desk.fails(1, &["stop", "--", "----"]);
+    assert!(refused.contains("no agent of it runs"), "{refused}");
+    desk.ok(&["resume", &card]);
+    assert!(!desk.all_agents_stand_still());
+    std::fs::remove_dir(&record).expect("it is empty");
+    std::fs::rename(&aside, &record).expect("it is moved back");
+    desk.ok(&["stop", &card]);
+}
+
 /// PS-33, PS-34.
 #[test]
 fn a_paused_agent_stands_still_over_a_restart_of_the_daemon_until_somebody_lets_it_go_on() {

@@ -1,6 +1,7 @@
 //! One attempt of a run, from the stage in which it is found to the acknowledgement of its outcome.
 
 mod adopt;
+mod interrupted;
 mod nearly;
 mod ready;
 mod settle;
@@ -18,8 +19,9 @@ use cs_record::{RecordError, StoppedRun};
 use cs_settle::SettleError;
 use tokio::time::Instant;
 
+pub(crate) use interrupted::report_interrupted;
 pub use ready::BROUGHT;
-pub(crate) use settle::{close_acknowledged, report_failed, report_interrupted, settle};
+pub(crate) use settle::{close_acknowledged, report_failed, settle};
 pub use setup::{SetupStatus, setup_status};
 
 use crate::context::Context;

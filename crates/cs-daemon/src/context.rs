@@ -64,6 +64,18 @@ impl Context {
         }
     }
 
+    /// Keeps an agent paused whose attempt was cut short: the attempt that follows it stands still from its start on.
+    pub(crate) fn pass_on_pause(&self, run: RunId, epoch: Epoch) {
+        if let Err(error) = PauseNote::pass_on(&self.state, run, epoch) {
+            self.warn(
+                run,
+                epoch,
+                "its pause could not be kept for its next attempt",
+                &error,
+            );
+        }
+    }
+
     /// Makes the id of a question, once for each outcome.
     pub(crate) fn new_ask(&self) -> AskId {
         AskId::from_uuid(self.deps.ids.uuid_v7())

@@ -11,6 +11,7 @@ mod disk;
 mod env;
 mod exec;
 mod failure;
+mod here;
 mod log;
 mod machine;
 mod os;

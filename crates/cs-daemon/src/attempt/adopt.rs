@@ -10,7 +10,8 @@ use cs_record::{Card, StoppedRun};
 use cs_supervise::{AgentExit, Closed, StopRequest};
 use tokio::time::Instant;
 
-use super::settle::{Live, LiveState, mark, named, report_failed, report_interrupted};
+use super::interrupted::report_interrupted;
+use super::settle::{Live, LiveState, mark, named, report_failed};
 use super::start::{FailureNote, note_process};
 use super::{Carried, Incomplete, Trouble, Work, unlisted};
 use crate::context::Context;

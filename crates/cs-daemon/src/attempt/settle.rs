@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
 use cs_harness::{Harness, Outcome, ProcessEnd, TaskEnd};
-use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, InterruptReceipt, Settling, Started};
+use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, Settling, Started};
 use cs_model::{Cap, RunState};
 use cs_record::Card;
 use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
 use cs_supervise::{AgentExit, Closed, ExecutionDir, Limit, NamedProcess};
 use tokio::time::Instant;
 
+use super::interrupted::report_interrupted;
 use super::nearly::say_when_nearly_used_up;
 use super::setup::{last_words, setup_failed, setup_status};
 use super::start::FailureNote;
@@ -78,7 +79,6 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
     }
     say_leaks(cx, &started, &ended.closed);
     let (run, epoch) = (started.row().run, started.row().epoch);
-    cx.forget_pause(run, epoch);
     cx.save_tree(&card, run, epoch, "an attempt ended").await;
     if ended.was_cut_short() && !ended.was_stopped() {
         let (attempt, process) = (started.attempt(), process_of(&started));
@@ -86,6 +86,7 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
         clear(cx, &attempt, process.as_ref()).await?;
         return Ok(Carried::Over);
     }
+    cx.forget_pause(run, epoch);
     let settling = match ended.limit() {
         Some(limit) => keep_limited(cx, started, (&name, limit), harness.as_ref(), &ended).await?,
         None if ended.was_stopped() => {
@@ -365,33 +366,6 @@ pub(crate) async fn report_failed(cx: &Context, failed: FailedPreparation) -> Re
     cx.deps.borders.reach(Border::P17);
     give_up(cx, failed.row(), &failed.attempt(), &failure).await?;
     failed.acknowledged()?;
-    cx.wake.notify_one();
-    Ok(())
-}
-
-/// Tells the record that an attempt was cut short, under the receipt's own operation id (RC-6).
-pub(crate) async fn report_interrupted(cx: &Context, receipt: InterruptReceipt) -> Result<(), Trouble> {
-    let reports = [receipt.interruption()];
-    let outcomes = cx
-        .deps
-        .record
-        .attempts
-        .interrupt(cx.deps.machine.id, receipt.report(), &reports)
-        .await?;
-    cx.deps.borders.reach(Border::P20);
-    let row = receipt.row();
-    let Some((_, outcome)) = outcomes.iter().find(|(run, _)| *run == row.run) else {
-        return Err(Trouble::Fence(cs_fence::FenceError::Corrupt(
-            "the report of an interruption was answered without its run".to_owned(),
-        )));
-    };
-    cx.said(&format!(
-        "run {} attempt {} of card {} was cut short: {outcome:?}",
-        row.run.short(),
-        row.epoch,
-        row.card.short()
-    ));
-    receipt.acknowledged()?;
     cx.wake.notify_one();
     Ok(())
 }

@@ -11,8 +11,9 @@ use cs_record::RunBrief;
 use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack};
 use serde::{Deserialize, Serialize};
 
+use super::interrupted::report_interrupted;
 use super::ready::{Ready, Unready, agent_of, limits_of, make_ready};
-use super::settle::{Live, LiveState, report_failed, report_interrupted};
+use super::settle::{Live, LiveState, report_failed};
 use super::{Trouble, unlisted};
 use crate::admission::Admission;
 use crate::borders::Border;

@@ -138,7 +138,7 @@ pub(super) fn cure(execution: &ExecutionWire) -> String {
 }
 
 /// Lists the names of all executions of a state directory, in their order.
-pub(super) fn names(state: &StateDir) -> Result<Vec<String>, Failure> {
+pub(crate) fn names(state: &StateDir) -> Result<Vec<String>, Failure> {
     let path = state.executions();
     let unread = |error: io::Error| Failure::failed(error, format!("{} cannot be listed", path.display()));
     let entries = match fs::read_dir(&path) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use cs_daemon::control::{self, ControlError, Stopped};
-use cs_daemon::{Daemon, Mode, StateDir, StateError, StateLock};
+use cs_daemon::{Daemon, Mode, PauseNote, StateDir, StateError, StateLock};
 use cs_model::{CardId, LandingId, LandingState};
 use cs_record::RecordError;
 use serde::Serialize;
@@ -69,6 +69,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
         }
         stopped => stopped?,
     };
+    forget_pauses(&desk, card).await?;
     let begun = running_landing(&desk, card).await?;
     let stopped = close(app, &desk, card).await?;
     let (executions_closed, left) = match stopped {
@@ -89,6 +90,17 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
             landing: landing_now(&desk, card, begun).await?,
         },
     )
+}
+
+/// Forgets the pauses that wait for the next attempts of a card: what is sent to it later is not held by them.
+async fn forget_pauses(desk: &Desk, card: CardId) -> Result<(), Failure> {
+    for run in desk.ports.reads.card(card).await?.runs {
+        let Some(next) = run.epoch.next() else { continue };
+        if let Err(error) = PauseNote::forget(&desk.state, run.id, next) {
+            tracing::warn!(%error, run = %run.id, "a pause stays noted for the next attempt");
+        }
+    }
+    Ok(())
 }
 
 /// Reads the landing of the card that a machine has begun: no stop ends it.

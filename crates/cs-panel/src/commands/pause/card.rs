@@ -5,14 +5,14 @@
 
 use std::io;
 
-use cs_daemon::PauseNote;
-use cs_model::{CardId, RunState, Time};
-use cs_record::Run;
+use cs_daemon::{PauseNote, StateDir};
+use cs_model::{CardId, Epoch, RunId, RunState, Time};
 use cs_supervise::{ExecutionDir, Life, PauseError, Pauser, Verdict, glance, survey};
 use serde::Serialize;
 
-use crate::app::{App, Desk};
+use crate::app::App;
 use crate::failure::Failure;
+use crate::here;
 use crate::standstill::SHIM_PATIENCE;
 
 /// What `pause CARD --json` and `resume CARD --json` print.
@@ -37,28 +37,39 @@ enum Agent {
     Ended,
 }
 
+/// An attempt at work on a card here.
+struct AtWork {
+    state: StateDir,
+    card: CardId,
+    run: RunId,
+    epoch: Epoch,
+}
+
 /// Carries out `pause CARD`.
 pub(super) async fn pause(app: &App, card: &str, reason: Option<&str>) -> Result<(), Failure> {
-    let desk = app.desk().await?;
-    let card = desk.ports.reads.find_card(card).await?;
-    let run = at_work(&desk, card).await?;
+    let at = at_work(app, card).await?;
     let wish = PauseNote {
-        by: app.person(&desk.state).await?.to_string(),
+        by: app.person(&at.state).await?.to_string(),
         since: app.now(),
         reason: reason.map(str::to_owned),
     };
-    let noted = wish.write(&desk.state, run.id, run.epoch);
-    let note = noted.map_err(|error| Failure::failed(error, "the pause cannot be noted"))?;
-    let agent_runs = match agent(&desk, &run).await? {
-        Agent::NotYet => false,
-        Agent::There(pauser) => match pauser.pause().await {
-            Ok(()) => true,
-            Err(PauseError::Ended { .. }) => return ended(&desk, &run),
-            Err(error) => return Err(not_paused(error, card)),
-        },
-        Agent::Ended => return ended(&desk, &run),
+    let noted = wish.write(&at.state, at.run, at.epoch);
+    let earlier = noted.map_err(|error| Failure::failed(error, "the pause cannot be noted"))?;
+    let is_new = earlier.is_none();
+    let agent_runs = match hold_still(&at).await {
+        Ok(agent_runs) => agent_runs,
+        Err(NotPaused::Ended) => return ended(&at),
+        Err(NotPaused::Partly(failure)) => return Err(failure),
+        Err(NotPaused::Not(failure)) => {
+            // What says that it is paused must not stay where it is not. An earlier one may be true.
+            if is_new {
+                forget(&at)?;
+            }
+            return Err(failure);
+        }
     };
-    let short = card.short();
+    let note = earlier.unwrap_or(wish);
+    let (card, short) = (at.card, at.card.short());
     if app.global.json {
         return app.out.json(&PauseCardWire {
             card,
@@ -79,24 +90,47 @@ pub(super) async fn pause(app: &App, card: &str, reason: Option<&str>) -> Result
     ))
 }
 
+/// Why an agent does not stand still.
+enum NotPaused {
+    /// It has ended.
+    Ended,
+    /// Some of its processes do, and some do not.
+    Partly(Failure),
+    /// It goes on.
+    Not(Failure),
+}
+
+/// Asks the shim of an attempt to let its agent stand still. Says whether its agent runs.
+async fn hold_still(at: &AtWork) -> Result<bool, NotPaused> {
+    match agent(at).await.map_err(NotPaused::Not)? {
+        Agent::NotYet => Ok(false),
+        Agent::Ended => Err(NotPaused::Ended),
+        Agent::There(pauser) => match pauser.pause().await {
+            Ok(()) => Ok(true),
+            Err(PauseError::Ended { .. }) => Err(NotPaused::Ended),
+            Err(error @ PauseError::Incomplete { .. }) => Err(NotPaused::Partly(not_paused(error, at.card))),
+            Err(error) => Err(NotPaused::Not(not_paused(error, at.card))),
+        },
+    }
+}
+
 /// Carries out `resume CARD`.
 pub(super) async fn resume(app: &App, card: &str) -> Result<(), Failure> {
-    let desk = app.desk().await?;
-    let card = desk.ports.reads.find_card(card).await?;
-    let run = at_work(&desk, card).await?;
-    let (was_noted, agent_runs) = match agent(&desk, &run).await? {
-        Agent::NotYet => (forget(&desk, &run)?, false),
+    let at = at_work(app, card).await?;
+    let (was_noted, agent_runs) = match agent(&at).await? {
+        Agent::NotYet => (forget(&at)?, false),
         Agent::There(pauser) => {
             // First the note: a start that reads it must not pause what goes on.
-            let was_noted = forget(&desk, &run)?;
+            let was_noted = forget(&at)?;
             match pauser.resume().await {
                 Ok(()) => (was_noted, true),
-                Err(PauseError::Ended { .. }) => return ended(&desk, &run),
-                Err(error) => return Err(not_paused(error, card)),
+                Err(PauseError::Ended { .. }) => return ended(&at),
+                Err(error) => return Err(not_paused(error, at.card)),
             }
         }
-        Agent::Ended => return ended(&desk, &run),
+        Agent::Ended => return ended(&at),
     };
+    let card = at.card;
     if app.global.json {
         return app.out.json(&PauseCardWire {
             card,
@@ -115,8 +149,28 @@ pub(super) async fn resume(app: &App, card: &str) -> Result<(), Failure> {
     })
 }
 
-/// Finds the run of a card that is at work on this machine.
-async fn at_work(desk: &Desk, card: CardId) -> Result<Run, Failure> {
+/// Finds what is at work on a card here: by the record, or where that cannot be asked by the executions that live.
+async fn at_work(app: &App, card: &str) -> Result<AtWork, Failure> {
+    match by_record(app, card).await {
+        Err(Failure::Failed(why)) => {
+            let state = app.state()?;
+            match here::live(&state, card)?.pop() {
+                Some(live) => Ok(AtWork {
+                    state,
+                    card: live.row.card,
+                    run: live.row.run,
+                    epoch: live.row.epoch,
+                }),
+                None => Err(Failure::Failed(why)),
+            }
+        }
+        found => found,
+    }
+}
+
+async fn by_record(app: &App, card: &str) -> Result<AtWork, Failure> {
+    let desk = app.desk().await?;
+    let card = desk.ports.reads.find_card(card).await?;
     let runs = desk.ports.reads.card(card).await?.runs;
     let short = card.short();
     let Some(run) = runs.into_iter().find(|run| run.state == RunState::Running) else {
@@ -130,17 +184,22 @@ async fn at_work(desk: &Desk, card: CardId) -> Result<Run, Failure> {
             run.machine
         )));
     }
-    Ok(run)
+    Ok(AtWork {
+        state: desk.state,
+        card,
+        run: run.id,
+        epoch: run.epoch,
+    })
 }
 
 /// Looks whether the shim of an attempt can be asked. One that is being born reads the note itself.
-async fn agent(desk: &Desk, run: &Run) -> Result<Agent, Failure> {
+async fn agent(at: &AtWork) -> Result<Agent, Failure> {
     let unread = |error: io::Error| Failure::failed(error, "the execution of its agent cannot be read");
-    let names = desk.state.executions_of(run.id, run.epoch).map_err(unread)?;
+    let names = at.state.executions_of(at.run, at.epoch).map_err(unread)?;
     let Some(name) = names.last() else {
         return Ok(Agent::NotYet);
     };
-    let dir = ExecutionDir::at(desk.state.execution(name));
+    let dir = ExecutionDir::at(at.state.execution(name));
     match glance(&dir).map_err(unread)?.life {
         Life::Unheld => return Ok(Agent::NotYet),
         Life::Lost | Life::Incomplete(_) | Life::Over(_) => return Ok(Agent::Ended),
@@ -152,7 +211,7 @@ async fn agent(desk: &Desk, run: &Run) -> Result<Agent, Failure> {
         Verdict::Waiting(waiting) => Ok(Agent::There(waiting.pauser())),
         Verdict::ShimHung(_) => Err(Failure::plain(format!(
             "the shim of its agent does not answer; `cs-panel stop {}` ends it",
-            run.card.short()
+            at.card.short()
         ))),
         Verdict::InProcess(_) => Err(Failure::plain(format!(
             "execution {name} has no shim: whoever started it holds it"
@@ -168,16 +227,16 @@ async fn agent(desk: &Desk, run: &Run) -> Result<Agent, Failure> {
     }
 }
 
-fn forget(desk: &Desk, run: &Run) -> Result<bool, Failure> {
-    PauseNote::forget(&desk.state, run.id, run.epoch)
+fn forget(at: &AtWork) -> Result<bool, Failure> {
+    PauseNote::forget(&at.state, at.run, at.epoch)
         .map_err(|error| Failure::failed(error, "the note of the pause cannot be removed"))
 }
 
-fn ended(desk: &Desk, run: &Run) -> Result<(), Failure> {
-    forget(desk, run)?;
+fn ended(at: &AtWork) -> Result<(), Failure> {
+    forget(at)?;
     Err(Failure::Refused(format!(
         "the agent of card {} has ended or is being ended",
-        run.card.short()
+        at.card.short()
     )))
 }
 

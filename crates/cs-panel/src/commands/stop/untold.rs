@@ -3,13 +3,12 @@
 
 use std::time::Duration;
 
-use cs_daemon::{AttemptFile, StateDir};
 use cs_supervise::{Closed, ExecutionDir, Life, StopError, StopRequest, Stopper, Verdict, glance, survey};
 use tokio::task::JoinSet;
 
-use super::super::ps;
 use crate::app::App;
 use crate::failure::Failure;
+use crate::here::{self, Live};
 use crate::standstill::SHIM_PATIENCE;
 use crate::text;
 
@@ -22,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Always: the record does not know.
 pub(super) async fn stop(app: &App, card: &str, why: Failure) -> Result<(), Failure> {
     let state = app.state()?;
-    let running = running(&state, card)?;
+    let running = here::live(&state, card)?;
     let why = why.text().unwrap_or_default();
     if running.is_empty() {
         return Err(Failure::plain(format!(
@@ -31,7 +30,7 @@ pub(super) async fn stop(app: &App, card: &str, why: Failure) -> Result<(), Fail
     }
     let count = running.len();
     let mut stops = JoinSet::new();
-    for (name, dir) in running {
+    for Live { name, dir, .. } in running {
         stops.spawn(async move { (name, end(&dir).await) });
     }
     let mut left = Vec::new();
@@ -53,31 +52,6 @@ pub(super) async fn stop(app: &App, card: &str, why: Failure) -> Result<(), Fail
         "card {card} is not stopped, and the record could not be told: {why}; this is not proven closed:\n  {}",
         left.join("\n  ")
     )))
-}
-
-/// Finds the live executions of a card here, by its id or the last digits of it.
-fn running(state: &StateDir, card: &str) -> Result<Vec<(String, ExecutionDir)>, Failure> {
-    let mut found = Vec::new();
-    let mut cards = std::collections::BTreeSet::new();
-    for name in ps::names(state)? {
-        let dir = ExecutionDir::at(state.execution(&name));
-        let Some(file) = AttemptFile::read(&dir) else {
-            continue;
-        };
-        let id = file.row.card.to_string();
-        let digits = |text: &str| text.replace('-', "").to_lowercase();
-        let fits = card.len() >= 4 && digits(&id).ends_with(&digits(card));
-        if fits && glance(&dir).is_ok_and(|seen| matches!(seen.life, Life::Alive(_))) {
-            cards.insert(id);
-            found.push((name, dir));
-        }
-    }
-    if cards.len() > 1 {
-        return Err(Failure::Usage(format!(
-            "several cards end with {card}; give more of its digits"
-        )));
-    }
-    Ok(found)
 }
 
 /// Ends an execution. Its shim says so once it could write the end down, which a full disk keeps it from: so it is looked as well whether any
