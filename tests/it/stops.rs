@@ -291,6 +291,33 @@ fn what_was_stopped_is_closed_before_the_next_attempt_starts() {
     desk.no_process_is_left();
 }
 
+/// Its message waits for a process, and for nobody's answer.
+#[test]
+fn a_card_whose_former_agent_is_not_proven_gone_says_that_it_waits_for_its_end() {
+    let desk = Desk::new();
+    let card = hostile(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    desk.until("its process is on the record", || {
+        let log = std::fs::read_to_string(desk.path("daemon.log")).expect("it wrote something");
+        log.contains("agent scripted, pid").then_some(())
+    });
+    daemon.kill();
+    let mut stop = desk.panel(&["stop", &card]).spawn().expect("it starts");
+    desk.until("the card is stopped on the record", || {
+        (desk.card(&card)["card"]["state"] == "stopped").then_some(())
+    });
+    stop.kill().expect("it is there");
+    stop.wait().expect("it ends");
+    desk.ok(&["send", "--card", &card, "Go on"]);
+    for list in [&["cards"][..], &["show", &card]] {
+        let shown = desk.ok(list);
+        assert!(shown.contains("waits for the end of its former agent"), "{shown}");
+    }
+    desk.ok(&["stop", &card]);
+    desk.no_process_is_left();
+}
+
 /// Runs the binary where no file may grow, as on a disk that is full; returns what it says on standard error.
 fn without_room(desk: &Desk, args: &[&str]) -> String {
     let panel = desk.panel(args);

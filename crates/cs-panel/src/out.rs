@@ -87,7 +87,9 @@ impl Out {
             .set_width(self.columns);
         table.set_header(head.to_vec());
         for row in rows {
-            table.add_row(row.iter().map(|cell| text::harmless(cell).into_owned()));
+            // A cell that goes on in the next line looks like another row.
+            let cells = row.iter().map(|cell| cell.lines().collect::<Vec<_>>().join(" "));
+            table.add_row(cells.map(|cell| text::harmless(&cell).into_owned()));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));

@@ -1,5 +1,6 @@
 //! Where the record is and how to get in. The password is in here and never comes out: not in errors, not in `Debug`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -89,7 +90,7 @@ impl FromStr for Settings {
             });
         }
         // The error tells which part is wrong and repeats nothing but the value of one parameter.
-        let options = PgConnectOptions::from_str(url).map_err(|error| OpenError::BadUrl {
+        let options = PgConnectOptions::from_str(&with_a_host(url)).map_err(|error| OpenError::BadUrl {
             why: without_secrets(&error),
         })?;
         let query = url.split_once('?').map_or("", |(_, query)| query);
@@ -106,6 +107,28 @@ impl FromStr for Settings {
             clock: None,
         })
     }
+}
+
+/// Gives a URL without a host one that its `host` parameter replaces: the parser takes none for a mistake, other clients do not.
+fn with_a_host(url: &str) -> Cow<'_, str> {
+    let has_parameter = url
+        .split_once('?')
+        .is_some_and(|(_, query)| query.split('&').any(|one| one.starts_with("host=")));
+    let authority = url.find("://").map(|at| at + 3).map(|from| {
+        let rest = &url[from..];
+        from + rest.find(['/', '?']).unwrap_or(rest.len())
+    });
+    let Some(end) = authority.filter(|_| has_parameter) else {
+        return Cow::Borrowed(url);
+    };
+    let Some(at) = url[..end].rfind('@') else {
+        return Cow::Borrowed(url);
+    };
+    let host = &url[at + 1..end];
+    if host.is_empty() || host.starts_with(':') {
+        return Cow::Owned(format!("{}localhost{}", &url[..=at], &url[at + 1..]));
+    }
+    Cow::Borrowed(url)
 }
 
 /// The parser's own words for a broken URL name no part of it; anything longer is not repeated.
@@ -188,6 +211,23 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As `psql` takes them.
+    #[test]
+    fn a_socket_needs_no_host_in_the_url() {
+        for url in [
+            "postgres://ada@/panel?host=/run/pg",
+            "postgres://ada:se%40cret@/panel?host=/run/pg",
+            "postgres://ada@:5433/panel?sslmode=disable&host=/run/pg",
+            "postgres:///panel?user=ada&host=/run/pg",
+            "postgres://ada@elsewhere/panel?host=/run/pg",
+        ] {
+            let settings: Settings = url.parse().expect(url);
+            assert_eq!(settings.place(), "panel at /run/pg", "{url}");
+            assert_eq!(settings.options.get_username(), "ada", "{url}");
+        }
+        assert!("postgres://ada@/panel".parse::<Settings>().is_err());
+    }
 
     #[test]
     fn a_session_has_every_limit_and_no_limit_is_none() {

@@ -119,6 +119,9 @@ pub(crate) fn doing(summary: &CardSummary, all: &[CardSummary], here: &Here, now
             format!("starts {}", text::due(now, ready.from))
         }
         ReadyFor::Turns | ReadyFor::Rearm => "waits for a start".to_owned(),
+        ReadyFor::Nothing if summary.card.state == CardState::Open && summary.is_ending => {
+            "waits for the end of its former agent".to_owned()
+        }
         ReadyFor::Nothing if summary.card.state == CardState::Open => "waits for you".to_owned(),
         ReadyFor::Nothing => summary.card.state.to_string(),
     }

@@ -126,6 +126,10 @@ fn summary(detail: &CardDetail) -> CardSummary {
         live: detail.runs.iter().find(|run| run.state.is_live()).cloned(),
         open_asks: detail.asks.iter().filter(open).cloned().collect(),
         left_behind: detail.runs.iter().find_map(|run| run.left_behind.clone()),
+        is_ending: detail
+            .runs
+            .iter()
+            .any(|run| !run.state.is_live() && run.process.is_some()),
         // A detail does not count them, and what a card does follows from the rest.
         waiting_turns: 0,
         landing: detail

@@ -27,6 +27,8 @@ pub struct CardSummary {
     pub live: Option<Run>,
     /// What of any of its runs, live or over, could not be ended.
     pub left_behind: Option<LeftBehind>,
+    /// Whether the process of a run that is over is not proven gone: nothing starts on the card before it is.
+    pub is_ending: bool,
     /// Its questions to people, oldest first.
     pub open_asks: Vec<Ask>,
     /// Its turns that nobody has answered.
@@ -103,6 +105,7 @@ impl CardSummary {
         let waiting = aggregate.turns.iter().filter(unanswered).count();
         let landing = aggregate.live_landing().cloned();
         let left_behind = aggregate.runs.iter().find_map(|run| run.left_behind.clone());
+        let is_ending = aggregate.runs.iter().any(is_ending);
         let mut open_asks = aggregate.asks;
         open_asks.retain(|ask| ask.state == AskState::Open && ask.to == AskTo::Person);
         open_asks.sort_by_key(|ask| (ask.asked_at, ask.id));
@@ -110,6 +113,7 @@ impl CardSummary {
             codebase,
             live: live_run(&aggregate.card, aggregate.runs),
             left_behind,
+            is_ending,
             open_asks,
             waiting_turns: u32::try_from(waiting).unwrap_or(u32::MAX),
             landing,
@@ -117,6 +121,11 @@ impl CardSummary {
             card: aggregate.card,
         }
     }
+}
+
+/// Whether a run is over and its process is not proven gone.
+fn is_ending(run: &Run) -> bool {
+    !run.state.is_live() && run.process.is_some()
 }
 
 /// The run that a list shows: the owner when it is live, else any that is.
