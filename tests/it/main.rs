@@ -10,6 +10,7 @@ mod limits;
 mod pauses;
 mod plans;
 mod record;
+mod shortage;
 mod stops;
 mod storm;
 mod trees;

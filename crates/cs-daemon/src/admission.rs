@@ -14,7 +14,16 @@ pub struct AdmissionFacts {
     pub free_bytes: Option<u64>,
     /// Below this many free bytes no new work starts.
     pub min_free_bytes: u64,
+    /// How many more files its disk can hold; nothing when it could not be asked.
+    pub free_files: Option<u64>,
+    /// How many more descriptors the daemon may open; nothing when it could not be asked.
+    pub free_descriptors: Option<u64>,
 }
+
+/// So many files a tree and an execution may need.
+const FREE_FILES_MIN: u64 = 1000;
+/// So many descriptors the start of an agent may need.
+const FREE_DESCRIPTORS_MIN: u64 = 32;
 
 /// Whether new work may start, and if not, all reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +59,26 @@ pub enum ClosedBecause {
         /// What is needed, in bytes.
         min_free_bytes: u64,
     },
+    /// The disk can hold nearly no more files.
+    FilesFull {
+        /// How many more.
+        free_files: u64,
+    },
+    /// The daemon may open nearly no more descriptors.
+    DescriptorsUsedUp {
+        /// How many more.
+        free_descriptors: u64,
+    },
+}
+
+impl ClosedBecause {
+    /// Whether it is the machine that is short of something; no person has said so anywhere.
+    pub(crate) const fn is_shortage(&self) -> bool {
+        match self {
+            Self::DiskFull { .. } | Self::FilesFull { .. } | Self::DescriptorsUsedUp { .. } => true,
+            Self::PausedEverywhere { .. } | Self::PausedHere { .. } | Self::PausedCodebase { .. } => false,
+        }
+    }
 }
 
 impl std::fmt::Display for ClosedBecause {
@@ -80,6 +109,16 @@ impl std::fmt::Display for ClosedBecause {
                     "only {free} MiB are free in the state directory, {need} MiB are needed; make room"
                 )
             }
+            Self::FilesFull { free_files } => write!(
+                f,
+                "the disk of the state directory can hold only {free_files} more files (inodes), {FREE_FILES_MIN} are needed; \
+                 remove some"
+            ),
+            Self::DescriptorsUsedUp { free_descriptors } => write!(
+                f,
+                "the daemon may open only {free_descriptors} more files, {FREE_DESCRIPTORS_MIN} are needed; let it open more \
+                 (`ulimit -n`, LimitNOFILE) and start it again, or give it fewer slots"
+            ),
         }
     }
 }
@@ -99,6 +138,13 @@ pub fn admission(facts: &AdmissionFacts) -> Admission {
             free_bytes,
             min_free_bytes: facts.min_free_bytes,
         });
+    }
+    if let Some(free_files) = facts.free_files.filter(|free| *free < FREE_FILES_MIN) {
+        reasons.push(ClosedBecause::FilesFull { free_files });
+    }
+    let descriptors = facts.free_descriptors;
+    if let Some(free_descriptors) = descriptors.filter(|free| *free < FREE_DESCRIPTORS_MIN) {
+        reasons.push(ClosedBecause::DescriptorsUsedUp { free_descriptors });
     }
     if reasons.is_empty() {
         Admission::Open
@@ -130,6 +176,31 @@ fn closes(facts: &AdmissionFacts, pause: &Pause) -> Option<ClosedBecause> {
 mod tests {
     use super::*;
     use cs_model::Time;
+
+    #[test]
+    fn nothing_starts_where_files_or_descriptors_are_used_up_and_the_reason_says_what_helps() {
+        let facts = |files, descriptors| AdmissionFacts {
+            free_files: Some(files),
+            free_descriptors: Some(descriptors),
+            ..AdmissionFacts::default()
+        };
+        assert_eq!(
+            admission(&facts(FREE_FILES_MIN, FREE_DESCRIPTORS_MIN)),
+            Admission::Open
+        );
+        for (facts, words) in [
+            (facts(999, u64::MAX), "only 999 more files (inodes)"),
+            (facts(u64::MAX, 31), "`ulimit -n`"),
+        ] {
+            let Admission::Closed(reasons) = admission(&facts) else {
+                panic!("it is open: {facts:?}");
+            };
+            assert!(
+                reasons[0].is_shortage() && reasons[0].to_string().contains(words),
+                "{reasons:?}"
+            );
+        }
+    }
 
     fn pause(scope: Scope) -> Pause {
         let by = "Ada".parse().expect("a name");
@@ -164,6 +235,7 @@ mod tests {
             codebase: None,
             free_bytes: Some(1 << 20),
             min_free_bytes: 64 << 20,
+            ..AdmissionFacts::default()
         };
         let Admission::Closed(reasons) = admission(&facts) else {
             panic!("closed")

@@ -25,7 +25,7 @@ pub(crate) use settle::{close_acknowledged, report_failed, settle};
 pub use setup::{SetupStatus, setup_status};
 
 use crate::context::Context;
-use crate::executions::{LostSight, StopSwitch};
+use crate::executions::{HoldTrouble, LostSight, StopSwitch};
 
 /// What is to be carried on, in the stage in which it was found.
 #[derive(Debug)]
@@ -76,6 +76,8 @@ pub(crate) enum Trouble {
     Stop(#[source] cs_supervise::StopError),
     #[error("whether the agent was started is not known")]
     Go(#[source] cs_supervise::GoError),
+    #[error("the machine is short of what a supervisor needs: descriptors, memory, processes or disk")]
+    Shortage(#[source] HoldTrouble),
     #[error("{what}")]
     Local {
         what: &'static str,

@@ -1,5 +1,9 @@
 //! What every part of a running daemon shares.
 
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
 use cs_journal::Journal;
 use cs_model::{AskId, CodebaseId, Epoch, RunId};
 use tokio::sync::Notify;
@@ -19,25 +23,43 @@ pub(crate) struct Context {
     pub(crate) journal: Journal,
     /// Tells the loop that something changed.
     pub(crate) wake: Notify,
+    /// The processes of the agents that were seen to run.
+    pub(crate) agents: Mutex<BTreeMap<RunId, u32>>,
 }
 
 impl Context {
+    /// Notes which process the agent of a run is.
+    pub(crate) fn runs_as(&self, run: RunId, pid: u32) {
+        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.insert(run, pid);
+    }
+
+    /// Returns which process the agent of a run was when it was seen last.
+    pub(crate) fn pid_of(&self, run: RunId) -> Option<u32> {
+        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.get(&run).copied()
+    }
+
     /// Asks whether new work may start now: on a codebase, or on this machine at all.
     pub(crate) async fn admission(&self, codebase: Option<CodebaseId>) -> Result<Admission, RecordError> {
         let pauses = self.deps.record.machines.pauses(self.deps.machine.id).await?;
-        let free_bytes = match self.deps.host.free_bytes() {
-            Ok(free) => Some(free),
-            Err(error) => {
-                tracing::warn!(%error, "the free space of the state directory is not known");
-                None
-            }
+        let known = |asked: io::Result<u64>, what: &str| {
+            asked
+                .inspect_err(|error| tracing::warn!(%error, "{what} is not known"))
+                .ok()
         };
+        let host = &self.deps.host;
+        let free_bytes = known(host.free_bytes(), "the free space of the state directory");
+        let free_files = known(host.free_files(), "how many files the disk can hold");
+        let free_descriptors = known(host.free_descriptors(), "how many files this process may open");
         let min_free_bytes = self.deps.settings.min_free_bytes;
         Ok(admission(&AdmissionFacts {
             pauses,
             codebase,
             free_bytes,
             min_free_bytes,
+            free_files,
+            free_descriptors,
         }))
     }
 

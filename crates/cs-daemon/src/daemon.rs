@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cs_fence::Attempt;
@@ -34,6 +34,7 @@ mod stops;
 mod strain;
 mod sweep;
 
+use self::ending::unfollowed;
 use self::failing::Failing;
 use self::strain::Strain;
 
@@ -97,9 +98,13 @@ pub enum DaemonError {
     State(#[source] std::io::Error),
     /// Somebody removed or replaced the state directory.
     #[error(
-        "the state directory was removed or replaced while this daemon worked there; it ends, start `cs-panel run` again"
+        "the state directory was removed or replaced while this daemon worked there; it ends, start `cs-panel run` again{}",
+        unfollowed(agents)
     )]
-    StateGone,
+    StateGone {
+        /// The agents that run on, which nobody can follow any more: run, card, and pid where it is known.
+        agents: Vec<String>,
+    },
     /// A run failed to be carried on, with `--once`.
     #[error("{0} could not be carried on; see the lines above")]
     Unfinished(String),
@@ -203,6 +208,7 @@ impl Daemon {
                 state,
                 journal,
                 wake: Notify::new(),
+                agents: Mutex::default(),
             }),
             lock,
             presence,
@@ -276,7 +282,8 @@ impl Daemon {
         tokio::pin!(leave);
         loop {
             if !self.lock.is_in_place() {
-                return Err(DaemonError::StateGone);
+                let agents = self.agents_at_work();
+                return Err(DaemonError::StateGone { agents });
             }
             let mut told_to_leave = false;
             let too_long = async {

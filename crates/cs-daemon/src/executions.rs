@@ -22,6 +22,7 @@ use cs_harness::{Harness, PrivateFile, Seen};
 use cs_model::{Epoch, RunId};
 use cs_supervise::{
     AgentExit, Closed, ExecutionSpec, GoError, HoldError, Limit, PauseError, StopError, StopRequest,
+    is_shortage,
 };
 
 pub use allowance::{Allowance, Alone};
@@ -148,6 +149,16 @@ pub enum HoldTrouble {
     /// Nothing holds it.
     #[error(transparent)]
     Hold(#[from] HoldError),
+}
+
+impl HoldTrouble {
+    /// Says whether the machine was short of something that it may have again.
+    pub(crate) fn is_shortage(&self) -> bool {
+        match self {
+            Self::Files(error) => error.raw_os_error().is_some_and(is_shortage),
+            Self::Hold(error) => error.is_shortage(),
+        }
+    }
 }
 
 /// What is left of an execution.

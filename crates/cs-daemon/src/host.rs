@@ -19,6 +19,18 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// # Errors
     /// The machine does not tell.
     fn free_bytes(&self) -> io::Result<u64>;
+
+    /// Returns how many more files the disk of the state directory can hold.
+    ///
+    /// # Errors
+    /// The machine does not tell.
+    fn free_files(&self) -> io::Result<u64>;
+
+    /// Returns how many more descriptors this process may open.
+    ///
+    /// # Errors
+    /// The machine does not tell.
+    fn free_descriptors(&self) -> io::Result<u64>;
 }
 
 /// The machine that this program runs on.
@@ -43,5 +55,19 @@ impl Host for ThisHost {
     fn free_bytes(&self) -> io::Result<u64> {
         let disk = rustix::fs::statvfs(&self.state)?;
         Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
+    fn free_files(&self) -> io::Result<u64> {
+        let disk = rustix::fs::statvfs(&self.state)?;
+        // A file system that makes room for files as it goes counts none.
+        Ok(if disk.f_files == 0 {
+            u64::MAX
+        } else {
+            disk.f_favail
+        })
+    }
+
+    fn free_descriptors(&self) -> io::Result<u64> {
+        cs_supervise::free_descriptors()
     }
 }

@@ -83,6 +83,20 @@ impl StateDir {
         Ok(state)
     }
 
+    /// Names a state directory that is there, to read it only: it may be that nobody can write it now.
+    ///
+    /// # Errors
+    /// [`StateError::Unusable`].
+    pub fn at(path: &Path) -> Result<Self, StateError> {
+        let unusable = |source| StateError::Unusable {
+            path: path.to_owned(),
+            what: "cannot resolve it",
+            source,
+        };
+        let root = fs::canonicalize(path).map_err(unusable)?;
+        Ok(Self { root })
+    }
+
     /// Takes the daemon's lock: at most one process at a time has it, and it goes with the process.
     ///
     /// # Errors
@@ -309,6 +323,14 @@ mod tests {
             state.executions_of(run, Epoch::new(2)).expect("readable"),
             Vec::<String>::new()
         );
+    }
+
+    #[test]
+    fn a_directory_that_is_only_read_is_left_as_it_is() {
+        let temp = tempfile::tempdir().expect("a directory");
+        assert!(StateDir::at(&temp.path().join("none")).is_err());
+        StateDir::at(temp.path()).expect("it is there");
+        assert_eq!(fs::read_dir(temp.path()).expect("readable").count(), 0);
     }
 
     #[test]

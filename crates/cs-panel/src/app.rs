@@ -1,5 +1,7 @@
 //! What every command is given, and what it opens when it needs it.
 
+use std::path::PathBuf;
+
 use cs_daemon::control::Poked;
 use cs_daemon::{StateDir, StateError};
 use cs_model::{Clock, MachineId, Person, Time};
@@ -66,14 +68,39 @@ impl App {
     /// # Errors
     /// It cannot be used, or the log cannot be begun.
     pub(crate) fn state(&self) -> Result<StateDir, Failure> {
-        let given = self.global.state_dir.as_ref().or(self.env.state_dir.as_ref());
-        let path = given.map_or_else(
-            || self.env.state_home.join("cs-panel"),
-            |path| self.env.absolute(path),
-        );
-        let state = StateDir::open(&path)?;
+        let state = StateDir::open(&self.state_path())?;
         log::begin(&state.log(), self.env.log.as_deref())?;
         Ok(state)
+    }
+
+    /// Opens the state directory, or where it cannot be written names it to read it, and says so.
+    ///
+    /// # Errors
+    /// It is not there, or the log cannot be begun in one that can be written.
+    pub(crate) fn state_to_read(&self) -> Result<StateDir, Failure> {
+        let path = self.state_path();
+        match StateDir::open(&path) {
+            Ok(state) => {
+                log::begin(&state.log(), self.env.log.as_deref())?;
+                Ok(state)
+            }
+            Err(error) => {
+                let Ok(state) = StateDir::at(&path) else {
+                    return Err(error.into());
+                };
+                let why = Failure::from(error).text().unwrap_or_default();
+                self.out.said(&format!("{why}; it is only read"));
+                Ok(state)
+            }
+        }
+    }
+
+    fn state_path(&self) -> PathBuf {
+        let given = self.global.state_dir.as_ref().or(self.env.state_dir.as_ref());
+        given.map_or_else(
+            || self.env.state_home.join("cs-panel"),
+            |path| self.env.absolute(path),
+        )
     }
 
     /// Says where the flag or the environment puts the record; nothing means the file in the state directory.

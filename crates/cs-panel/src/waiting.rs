@@ -180,8 +180,10 @@ impl Here {
 
 /// Says why nothing starts here while the disk is nearly full, as the daemon will.
 fn full(desk: &Desk) -> Option<String> {
+    let host = ThisHost::new(desk.state.root());
     let facts = AdmissionFacts {
-        free_bytes: ThisHost::new(desk.state.root()).free_bytes().ok(),
+        free_bytes: host.free_bytes().ok(),
+        free_files: host.free_files().ok(),
         min_free_bytes: Settings::default().min_free_bytes,
         ..AdmissionFacts::default()
     };

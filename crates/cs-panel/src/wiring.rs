@@ -73,6 +73,11 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
     let git = app.git(&desk.state).await?;
     let shim = ShimProgram::current()
         .map_err(|error| Failure::failed(error, "this program cannot be opened again"))?;
+    // Many agents at once need many descriptors; what they start themselves has what it would have without us.
+    let shim = match os::raise_open_files() {
+        Some(usual) => shim.with_open_files(usual),
+        None => shim,
+    };
     let agents = config
         .agents
         .iter()

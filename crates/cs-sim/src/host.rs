@@ -19,4 +19,12 @@ impl Host for SimHost {
     fn free_bytes(&self) -> io::Result<u64> {
         Ok(if self.0.is_full() { 0 } else { u64::MAX })
     }
+
+    fn free_files(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
+
+    fn free_descriptors(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
 }

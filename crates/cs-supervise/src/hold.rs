@@ -1,10 +1,9 @@
 //! Starting an execution: first a shim that holds it, then, on GO, the agent.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -17,8 +16,10 @@ use crate::identity::{Protocol, ShimIdentity};
 use crate::limits::Limits;
 use crate::link::{Link, LinkError, unexpected};
 use crate::pause::Pauser;
+use crate::program::ShimProgram;
 use crate::running::{AgentState, Running, await_closed};
 use crate::shim::SHIM_ARGUMENT;
+use crate::shortage::is_shortage;
 use crate::survey::SurveyError;
 use crate::wire::{self, Ident, Phase, Reply, Request, Spec};
 
@@ -77,43 +78,6 @@ impl ExecutionSpec {
     }
 }
 
-/// A program that becomes a shim when it is told to: any that calls [`run_if_requested`](crate::shim::run_if_requested)
-/// first thing in its `main`.
-#[derive(Debug)]
-pub struct ShimProgram {
-    path: PathBuf,
-    /// Keeps `path` meaning the same file.
-    _executable: Option<File>,
-}
-
-impl ShimProgram {
-    /// The running program itself, held open: it can still be started after an upgrade has replaced its file.
-    ///
-    /// # Errors
-    /// `/proc` does not tell which program runs.
-    pub fn current() -> io::Result<Self> {
-        let executable = File::open("/proc/self/exe")?;
-        // The new process reads this path before it closes what is closed on exec.
-        let path = PathBuf::from(format!("/proc/self/fd/{}", executable.as_raw_fd()));
-        Ok(Self {
-            path,
-            _executable: Some(executable),
-        })
-    }
-
-    /// A program at a path.
-    pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self {
-            path: path.into(),
-            _executable: None,
-        }
-    }
-
-    fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
 /// Why no shim holds the execution. Nothing of the agent has run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -165,6 +129,20 @@ pub enum HoldError {
     /// The shim did not answer within 20 s. A program that does not call `run_if_requested` looks like this.
     #[error("the shim did not answer in time")]
     NoAnswer,
+}
+
+impl HoldError {
+    /// Says whether the system was short of something that it may have again: descriptors, memory, processes, disk. Nothing is wrong with
+    /// the execution then, and nothing of it is left.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        let errno = match self {
+            Self::Directory { source, .. } | Self::Spawn { source } => source.raw_os_error(),
+            Self::Shim { errno, .. } => Some(*errno),
+            Self::NoProgram | Self::DirectoryUsed { .. } | Self::Unsupported { .. } | Self::NoAnswer => None,
+        };
+        errno.is_some_and(is_shortage)
+    }
 }
 
 /// What not every holder of an execution can do.
@@ -474,6 +452,9 @@ fn launch(
         .arg(SHIM_ARGUMENT)
         .arg(dir.path())
         .env_clear();
+    if let Some(most) = program.open_files() {
+        command.arg(most.to_string());
+    }
     command
         .stdin(Stdio::from(connection))
         .stdout(Stdio::null())

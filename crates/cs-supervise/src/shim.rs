@@ -30,7 +30,12 @@ pub fn run_if_requested() {
         return;
     }
     let code = match arguments.next() {
-        Some(dir) => start::run(dir.as_ref()),
+        Some(dir) => {
+            // How many files it and its agent may open, where whoever starts it may open more.
+            let open_files = arguments.next();
+            let open_files = open_files.and_then(|most| most.to_str()?.parse().ok());
+            start::run(dir.as_ref(), open_files)
+        }
         None => 2,
     };
     #[expect(clippy::exit, reason = "a shim must not go on into its program's own main")]

@@ -169,6 +169,8 @@ async fn begin(
     };
     let held = match cx.deps.executions.hold(&name, &launch).await {
         Ok(held) => held,
+        // The attempt stays as it is and is tried again when there is some: nothing is wrong with it, so no try is counted.
+        Err(error) if error.is_shortage() => return Err(Trouble::Shortage(error)),
         Err(error) => return fail(cx, prepared, not_held(&row, &error)).await,
     };
     cx.deps.borders.reach(Border::P7);
@@ -304,6 +306,7 @@ async fn started(
 /// does not know any more has nothing to work for, and nobody else will ever end it: it is stopped.
 pub(super) async fn note_process(cx: &Context, started: &Started, agent: &ProcessFact, stop: &StopSwitch) {
     let row = started.row();
+    cx.runs_as(row.run, agent.pid);
     match cx
         .deps
         .record

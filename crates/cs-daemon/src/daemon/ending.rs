@@ -7,7 +7,34 @@ use super::{Daemon, DaemonError, Ended, GoingOn};
 use crate::admission::Admission;
 use crate::executions::Alone;
 
+/// Says which agents run on that nobody can find any more, and how they are ended.
+pub(super) fn unfollowed(agents: &[String]) -> String {
+    if agents.is_empty() {
+        return String::new();
+    }
+    format!(
+        "; these agents run on and nobody follows them any more, end each with `kill PID`, after which its supervisor ends what it has \
+         started: {}",
+        agents.join(", ")
+    )
+}
+
 impl Daemon {
+    /// Names the agents that run.
+    pub(super) fn agents_at_work(&self) -> Vec<String> {
+        let flights = self.flights.iter();
+        flights
+            .filter_map(|(run, flight)| {
+                let pid = self.cx.pid_of(*run)?;
+                Some(format!(
+                    "run {} of card {} with pid {pid}",
+                    run.short(),
+                    flight.card.short()
+                ))
+            })
+            .collect()
+    }
+
     /// Says whether nothing is left to do.
     pub(super) async fn at_rest(&mut self) -> Result<Option<Ended>, DaemonError> {
         if !self.flights.is_empty() || !self.landings.is_empty() {

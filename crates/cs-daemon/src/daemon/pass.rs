@@ -13,7 +13,7 @@ use cs_record::{Peeked, RecordError};
 use tokio::task::JoinSet;
 
 use super::{Daemon, DaemonError};
-use crate::admission::{Admission, ClosedBecause};
+use crate::admission::Admission;
 use crate::attempt::{ToTell, Trouble, Work, tell};
 use crate::borders::Border;
 use crate::landing::{LandingTrouble, LandingWork, settle_landing};
@@ -98,13 +98,11 @@ impl Daemon {
         Ok(())
     }
 
-    /// Says when nothing starts any more since the disk is nearly full, and when that is over: no person has said so anywhere.
+    /// Says when nothing starts any more since the machine is short of something, and when that is over: no person has said so anywhere.
     fn say_room(&mut self, admission: &Admission) {
         let reason = match admission {
             Admission::Open => None,
-            Admission::Closed(reasons) => reasons
-                .iter()
-                .find(|reason| matches!(reason, ClosedBecause::DiskFull { .. })),
+            Admission::Closed(reasons) => reasons.iter().find(|reason| reason.is_shortage()),
         };
         match reason {
             Some(reason) if !self.said_full => {

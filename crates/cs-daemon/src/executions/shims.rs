@@ -1,6 +1,6 @@
 //! Executions as they are: one directory each, a shim, and files that the agent writes.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
@@ -58,10 +58,16 @@ impl Executions for ShimExecutions {
 
     async fn create(&self, name: &str, attempt: &AttemptFile) -> io::Result<()> {
         let dir = ExecutionDir::create(self.state.execution(name))?;
-        attempt.write(&dir)?;
-        // Whoever sees on the record that the agent runs finds the place where it will be followed.
-        Transcript::open(&dir.transcript()).map_err(io::Error::other)?;
-        Ok(())
+        let written = attempt.write(&dir).and_then(|()| {
+            // Whoever sees on the record that the agent runs finds the place where it will be followed.
+            Transcript::open(&dir.transcript())
+                .map(drop)
+                .map_err(io::Error::other)
+        });
+        if written.is_err() {
+            remove(&dir);
+        }
+        written
     }
 
     async fn attempt(&self, name: &str) -> Option<AttemptFile> {
@@ -70,8 +76,16 @@ impl Executions for ShimExecutions {
 
     async fn hold(&self, name: &str, launch: &Launch<'_>) -> Result<Box<dyn HeldExecution>, HoldTrouble> {
         let dir = self.dir(name);
-        write_files(&dir, launch.files).map_err(HoldTrouble::Files)?;
-        let held = hold(&self.shim, &dir, launch.spec).await?;
+        let held = match hold_in(&self.shim, &dir, launch).await {
+            Ok(held) => held,
+            Err(error) => {
+                // Tried again and again, each would leave one.
+                if error.is_shortage() {
+                    remove(&dir);
+                }
+                return Err(error);
+            }
+        };
         let shim =
             serde_json::to_string(held.identity()).map_err(|error| HoldTrouble::Files(error.into()))?;
         Ok(Box::new(HeldByShim {
@@ -124,6 +138,18 @@ impl Executions for ShimExecutions {
 
     async fn heard(&self, name: &str, harness: &dyn Harness) -> Result<Seen, LostSight> {
         read_to_end(&self.dir(name), harness).await
+    }
+}
+
+async fn hold_in(shim: &ShimProgram, dir: &ExecutionDir, launch: &Launch<'_>) -> Result<Held, HoldTrouble> {
+    write_files(dir, launch.files).map_err(HoldTrouble::Files)?;
+    Ok(hold(shim, dir, launch.spec).await?)
+}
+
+/// Removes the directory of an execution that nothing holds or ever held.
+fn remove(dir: &ExecutionDir) {
+    if let Err(error) = fs::remove_dir_all(dir.path()) {
+        tracing::debug!(%error, dir = %dir.path().display(), "what was made for an execution stays");
     }
 }
 

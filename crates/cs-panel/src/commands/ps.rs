@@ -73,7 +73,7 @@ impl ProcessWire {
 
 /// Carries out `ps`.
 pub(crate) async fn ps(app: &App, args: &PsArgs) -> Result<(), Failure> {
-    let state = app.state()?;
+    let state = app.state_to_read()?;
     let mut executions = Vec::new();
     for name in names(&state)? {
         let dir = ExecutionDir::at(state.execution(&name));

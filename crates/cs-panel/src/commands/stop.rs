@@ -180,7 +180,8 @@ fn tell(app: &App, stop: &StopWire) -> Result<(), Failure> {
     if !stop.left.is_empty() {
         let left = stop.left.join("\n  ");
         return Err(Failure::plain(format!(
-            "card {short} is stopped on the record, but this is not proven closed:\n  {left}\ntry `cs-panel stop {short}` again"
+            "card {short} is stopped on the record, but this is not proven closed:\n  {left}\ntry `cs-panel stop {short}` again; what it cannot end, end or look after \
+             yourself and say so with `cs-panel execution dismiss EXECUTION` (`cs-panel ps` names it)"
         )));
     }
     if app.global.json {

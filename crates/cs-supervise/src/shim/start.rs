@@ -8,7 +8,9 @@ use std::path::Path;
 
 use rustix::fs::Mode;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use rustix::process::{chdir, getpid, set_child_subreaper, setsid, umask};
+use rustix::process::{
+    Resource, Rlimit, chdir, getpid, getrlimit, set_child_subreaper, setrlimit, setsid, umask,
+};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout, stdin};
 
 use super::connection::Connection;
@@ -29,12 +31,12 @@ struct Failure {
 }
 
 /// Runs a shim for the execution in `dir` to its end. Returns the process's exit code.
-pub(super) fn run(dir: &Path) -> i32 {
+pub(super) fn run(dir: &Path, open_files: Option<u64>) -> i32 {
     // The starter's end of this connection tells the shim whether it is still wanted.
     let Ok(connection) = fcntl_dupfd_cloexec(stdin(), 3) else {
         return 2;
     };
-    match detach(&connection) {
+    match detach(&connection, open_files) {
         Ok(Forked::Parent(_)) => return 0,
         Ok(Forked::Child) => {}
         Err(source) => return complain(connection, &Failure::of("detach", source)),
@@ -50,9 +52,10 @@ pub(super) fn run(dir: &Path) -> i32 {
 }
 
 /// Cuts every tie to the starter but the connection. The child goes on; it is nobody's child, so nobody has to reap it.
-fn detach(connection: &OwnedFd) -> io::Result<Forked> {
+fn detach(connection: &OwnedFd, open_files: Option<u64>) -> io::Result<Forked> {
     sys::ignore_ending_signals();
     sys::close_inherited(connection)?;
+    limit_open_files(open_files)?;
     if let parent @ Forked::Parent(_) = sys::fork_single_threaded()? {
         return Ok(parent);
     }
@@ -65,6 +68,18 @@ fn detach(connection: &OwnedFd) -> io::Result<Forked> {
     // For people who list processes: what was executed may have a number for a name.
     rustix::thread::set_name(c"cs-shim")?;
     Ok(Forked::Child)
+}
+
+/// Gives back a limit that the starter has raised for itself: programs that go by it would not expect so many descriptors.
+fn limit_open_files(most: Option<u64>) -> io::Result<()> {
+    let Some(most) = most else { return Ok(()) };
+    let now = getrlimit(Resource::Nofile);
+    let current = now.maximum.map_or(most, |highest| highest.min(most));
+    let limit = Rlimit {
+        current: Some(current),
+        ..now
+    };
+    Ok(setrlimit(Resource::Nofile, limit)?)
 }
 
 impl Failure {

@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// # Errors
 /// Always: the record does not know.
 pub(super) async fn stop(app: &App, card: &str, why: Failure) -> Result<(), Failure> {
-    let state = app.state()?;
+    let state = app.state_to_read()?;
     let running = here::live(&state, card)?;
     let why = why.text().unwrap_or_default();
     if running.is_empty() {
