@@ -159,6 +159,8 @@ pub struct Daemon {
     keeping: JoinSet<()>,
     /// When all old journal rows were last forgotten.
     forgot_at: Option<Instant>,
+    /// When the ledger was last compared with what the record holds for running here.
+    compared_at: Option<Instant>,
     /// What the last pass found; nothing when it had nothing to start and did not ask.
     admission: Option<Admission>,
     strain: Strain,
@@ -223,6 +225,7 @@ impl Daemon {
             next_due: None,
             keeping: JoinSet::new(),
             forgot_at: None,
+            compared_at: None,
             admission: None,
             strain: Strain::default(),
             failing: Failing::default(),

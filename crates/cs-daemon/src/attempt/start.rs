@@ -6,9 +6,9 @@
 use cs_fence::{Attempt, Fenced, ProcessFact};
 use cs_harness::adapter;
 use cs_journal::{Claimed, ClaimedRun, Prepared, Registered, Started, Woke};
-use cs_model::{FailureClass, RunState};
+use cs_model::{Epoch, FailureClass, RunState};
 use cs_record::RunBrief;
-use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack};
+use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopRequest};
 use serde::{Deserialize, Serialize};
 
 use super::interrupted::report_interrupted;
@@ -76,6 +76,7 @@ pub(super) async fn start(
         // Preparing comes before the directory: the ledger has lost that it was prepared.
         return start_again(cx, claimed.prepare(last)?, stop).await;
     }
+    end_former(cx, claimed.row()).await?;
     let prepared = claimed.prepare(&execution_name(run, epoch, 1))?;
     begin(cx, prepared, brief, stop).await
 }
@@ -98,9 +99,41 @@ pub(super) async fn start_again(
         prepared.void()?;
         return Ok(None);
     };
+    end_former(cx, prepared.row()).await?;
     let name = new_name(cx, prepared.row()).await?;
     let prepared = prepared.prepare_again(&name)?;
     begin(cx, prepared, brief, stop).await
+}
+
+/// Ends what still runs of the attempt before this one: one tree, one agent. What the ledger knows was waited for; a ledger that was lost
+/// knows nothing of an agent whose run a person has stopped since, and neither does a record that was never told of its process.
+async fn end_former(cx: &Context, row: &ClaimedRun) -> Result<(), Trouble> {
+    for number in (1..row.epoch.get()).rev() {
+        let names = cx.deps.executions.names(row.run, Epoch::new(number)).await;
+        let Some(name) = names.map_err(unlisted)?.pop() else {
+            continue;
+        };
+        let closed = match cx.deps.executions.survey(&name).await? {
+            Found::Running(running) => {
+                cx.said(&format!(
+                    "run {} attempt {number} of card {} still runs, and nothing here knows of it: it is stopped",
+                    row.run.short(),
+                    row.card.short()
+                ));
+                running.stop(StopRequest::default()).await?
+            }
+            Found::Closed(closed) => closed,
+            Found::NeverStarted | Found::Foreign => return Ok(()),
+        };
+        if closed.is_over() {
+            return Ok(());
+        }
+        return Err(Trouble::Local {
+            what: "something of the attempt before it is still there",
+            source: std::io::ErrorKind::ResourceBusy.into(),
+        });
+    }
+    Ok(())
 }
 
 /// Makes sure that nothing is left of an execution that was never registered. Says whether its agent was started all the same:

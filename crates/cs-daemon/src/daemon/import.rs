@@ -1,21 +1,37 @@
 //! Making up for a lost ledger: what the record holds for running here, and the ledger does not know (RC-4).
 //!
+//! A claim whose daemon has lost its ledger may come to the record only when the next daemon has made up for that loss. So it is looked
+//! for at the start of every daemon, and now and then while one stays.
+//!
 //! The token of an attempt is beside its execution, so that what was begun is taken up. What never got that far has left no
 //! trace: it is given back. A landing is given back as well, since git knows what became of its move.
 
-use cs_model::LandingState;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use cs_model::{LandingId, LandingState, RunId};
 use cs_record::{CardFilter, HeldProcess, RecordError};
+
+use tokio::time::Instant;
 
 use super::Daemon;
 use crate::attempt::{Trouble, unlisted};
 use crate::borders::Border;
 
+/// How often a daemon that stays looks for what nothing on its disk answers for.
+const COMPARE_EVERY: Duration = Duration::from_secs(10 * 60);
+
 impl Daemon {
-    /// Takes in what a new or damaged ledger does not know. Says whether it took in anything.
+    /// Takes in what the ledger does not know. Says whether it took in anything. Every claim of this machine is confirmed or cancelled
+    /// by then: what the record holds for running here and nothing answers for is lost.
     pub(super) async fn import(&mut self) -> Result<bool, Trouble> {
-        if !self.cx.journal.import_needed() {
+        let is_compared = self.compared_at.is_some_and(|at| at.elapsed() < COMPARE_EVERY);
+        if is_compared && !self.cx.journal.import_needed() {
             return Ok(false);
         }
+        // What is carried now may be over before the record is read.
+        let carried: BTreeSet<RunId> = self.flights.keys().copied().collect();
+        let landed: BTreeSet<LandingId> = self.landings.keys().copied().collect();
         let mut any = false;
         for held in self
             .cx
@@ -25,11 +41,17 @@ impl Daemon {
             .running_runs(self.cx.deps.machine.id)
             .await?
         {
+            if carried.contains(&held.run) {
+                continue;
+            }
             any |= self.import_run(&held).await?;
             self.cx.deps.borders.reach(Border::P23);
         }
-        self.hand_back_landings().await?;
-        self.cx.journal.import_complete()?;
+        self.hand_back_landings(&landed).await?;
+        if self.cx.journal.import_needed() {
+            self.cx.journal.import_complete()?;
+        }
+        self.compared_at = Some(Instant::now());
         Ok(any)
     }
 
@@ -72,7 +94,7 @@ impl Daemon {
         Ok(false)
     }
 
-    async fn hand_back_landings(&self) -> Result<(), Trouble> {
+    async fn hand_back_landings(&self, carried: &BTreeSet<LandingId>) -> Result<(), Trouble> {
         let machine = self.cx.deps.machine.id;
         let cards = self.cx.deps.record.cards.cards(CardFilter::All).await?;
         // A landing that is left out here is given back by nobody later.
@@ -80,6 +102,7 @@ impl Daemon {
             let Some(landing) = summary.landing else { continue };
             let is_ours = landing.machine == machine && landing.state == LandingState::Running;
             if is_ours
+                && !carried.contains(&landing.id)
                 && !self.cx.journal.holds_landing(landing.id)
                 && self
                     .cx

@@ -22,6 +22,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             followed,
         ),
         trial(
+            "an agent that neither the record nor a new ledger knows is ended before the next attempt works in its tree",
+            unknown_to_all,
+        ),
+        trial(
             "an attempt that follows one that cannot be ended now waits for it, and is no trouble",
             waits_for_its_forerunner,
         ),
@@ -90,6 +94,28 @@ async fn followed(world: World) {
     assert_eq!(world.answers(card).await, ["Done."]);
     assert_eq!(world.starts("agent"), 2);
     assert!(!world.all_said().contains("could not be carried on"), "{world:?}");
+}
+
+/// Invariant 7. The process could not be noted, the ledger was lost, and a person stopped the card meanwhile.
+async fn unknown_to_all(world: World) {
+    let agent = world.gated("agent");
+    let card = world.send("agent").await;
+    world.record.plan(Call::RecordProcess, [Instead::Away]);
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_runs("agent").await;
+    world.until_said("could not be noted").await;
+    daemon.leave().await;
+    std::fs::remove_file(world.state().ledger()).unwrap();
+    world.stop(card).await;
+    world.send_more(card).await;
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_said("nothing here knows of it: it is stopped").await;
+    world.until_starts("agent", 2).await;
+    world.open_gate("agent");
+    daemon.leave().await;
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert_eq!(world.answers(card).await, ["Done."]);
+    assert_eq!(world.starts("agent"), 2);
 }
 
 /// Invariant 1. Invariant 7.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use cs_daemon::{Ended, control};
-use cs_journal::{Task, Want};
+use cs_fence::TokenSeed;
+use cs_journal::{ClaimRecord, ClaimRequest, Task, Want};
 use cs_model::{CardState, RunState};
 use cs_supervise::{Lease, LeaseEnd, Limits};
 use libtest_mimic::Trial;
@@ -28,6 +29,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial(
             "RC-3: what cannot be told stops the pass, and stays to be told",
             stops_the_pass,
+        ),
+        trial(
+            "RC-4: what a claim takes that comes after its ledger was lost and made up for is given back and starts",
+            late_claim,
         ),
         trial(
             "an agent that was taken out of the configuration while it ran is read to its end",
@@ -153,6 +158,23 @@ async fn stops_the_pass(world: World) {
     assert_eq!(world.answers(card).await, ["Done."]);
     assert_eq!(world.answers(other).await, ["Done."]);
     assert_eq!(world.starts("agent"), 2);
+}
+
+/// Invariant 4. Nobody knows the token of what such a claim takes: the daemon that sent it is gone with its ledger.
+async fn late_claim(world: World) {
+    let agent = world.gated("agent");
+    world.open_gate("agent");
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    let card = world.send("agent").await;
+    let late = ClaimRequest::one(Task::Turns, "agent", TokenSeed::from_bytes([7; 32]));
+    let taken = world
+        .record
+        .claim(world.machine(), world.operation(), &late)
+        .await;
+    assert_eq!(taken.unwrap().runs.len(), 1);
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert_eq!(world.answers(card).await, ["Done."]);
+    assert_eq!(world.starts("agent"), 1);
 }
 
 /// What a pass tells and asks before it takes, in the order of RC-1.

@@ -14,7 +14,7 @@ use cs_daemon::{
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_journal::Journal;
-use cs_model::{Author, CardId, Clock, CodebaseId, IdSource, MachineId, TurnId, TurnSeq};
+use cs_model::{Author, CardId, Clock, CodebaseId, IdSource, MachineId, OperationId, TurnId, TurnSeq};
 use cs_record::{CardDetail, CardReads, PeopleActs, Record, Send, SendTo};
 use cs_supervise::{Limits, ShimProgram};
 use cs_testkit::{MemoryStore, SeededIds, SetClock};
@@ -157,6 +157,15 @@ impl World {
     pub(crate) fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    pub(crate) const fn machine(&self) -> MachineId {
+        self.machine
+    }
+
+    /// The id of an operation that nobody has begun.
+    pub(crate) fn operation(&self) -> OperationId {
+        OperationId::from_uuid(self.ids.uuid_v7())
     }
 
     /// Opens the ledger of the machine, as a daemon that then dies does.
