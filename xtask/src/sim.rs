@@ -1,8 +1,6 @@
 //! The simulation: from how many seeds, on all cores.
 
-use std::thread;
-
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 
 use crate::suites::isolated;
@@ -11,8 +9,8 @@ use crate::tool::{Tool, say};
 /// Which seeds.
 #[derive(Debug, Args)]
 pub(crate) struct Seeds {
-    /// How many.
-    #[arg(long, default_value_t = 500)]
+    /// How many; from 500 on, all that can go wrong must have.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// The first one.
     #[arg(long, default_value_t = 0)]
@@ -20,6 +18,9 @@ pub(crate) struct Seeds {
     /// This one only, with all that happened.
     #[arg(long, conflicts_with_all = ["seeds", "from"])]
     seed: Option<u64>,
+    /// What is broken on purpose, each with the first of so many seeds in which an invariant notices.
+    #[arg(long, conflicts_with_all = ["seeds", "from", "seed"], value_parser = clap::value_parser!(u64).range(1..))]
+    broken: Option<u64>,
 }
 
 pub(crate) fn run(seeds: &Seeds) -> Result<()> {
@@ -28,32 +29,13 @@ pub(crate) fn run(seeds: &Seeds) -> Result<()> {
     if let Some(seed) = seeds.seed {
         return simulate(&["--seed", &seed.to_string()]);
     }
-    let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-    let shares = shares(seeds.from, seeds.seeds, cores);
-    let outcome: Result<()> = thread::scope(|scope| {
-        let start = |(from, count): &(u64, u64)| {
-            let (from, count) = (from.to_string(), count.to_string());
-            scope.spawn(move || simulate(&["--from", &from, "--seeds", &count]))
-        };
-        let shares: Vec<_> = shares.iter().map(start).collect();
-        let ended = shares.into_iter().map(|share| share.join());
-        let ended: Vec<_> = ended
-            .map(|ended| ended.map_err(|_| anyhow!("a share panicked"))?)
-            .collect();
-        ended.into_iter().collect()
-    });
-    outcome?;
-    say(&format!("every invariant held from {} seeds", seeds.seeds));
+    if let Some(count) = seeds.broken {
+        return simulate(&["--broken", &count.to_string()]);
+    }
+    let (from, count) = (seeds.from.to_string(), seeds.seeds.to_string());
+    simulate(&["--from", &from, "--seeds", &count])?;
+    say(&format!("every invariant held from {count} seeds"));
     Ok(())
-}
-
-/// Gives each core some of the seeds: the first one and how many.
-fn shares(from: u64, seeds: u64, cores: u64) -> Vec<(u64, u64)> {
-    let share = seeds.div_ceil(cores.max(1)).max(1);
-    let starts = (0..seeds).step_by(usize::try_from(share).unwrap_or(usize::MAX));
-    starts
-        .map(|start| (from + start, share.min(seeds - start)))
-        .collect()
 }
 
 fn simulate(args: &[&str]) -> Result<()> {
@@ -71,12 +53,21 @@ fn simulate(args: &[&str]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        seeds: Seeds,
+    }
+
     #[test]
-    fn every_seed_is_in_one_share() {
-        assert_eq!(shares(10, 5, 2), [(10, 3), (13, 2)]);
-        assert_eq!(shares(0, 1, 8), [(0, 1)]);
-        assert_eq!(shares(0, 0, 2), []);
+    fn no_seeds_show_nothing_and_are_refused() {
+        assert!(Line::try_parse_from(["sim", "--seeds", "0"]).is_err());
+        assert!(Line::try_parse_from(["sim", "--broken", "0"]).is_err());
+        let one = Line::try_parse_from(["sim", "--seeds", "1"]).unwrap();
+        assert_eq!(one.seeds.seeds, 1);
     }
 }

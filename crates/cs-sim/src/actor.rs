@@ -15,7 +15,8 @@ pub(crate) trait Actor: fmt::Debug + Send {
     /// Does one thing, or nothing, while things go wrong.
     async fn act(&mut self, world: &Arc<World>);
 
-    /// Does what brings things to rest. It is called again and again once the faults have stopped.
+    /// Ends what it began, and does what the product asks it for; nothing that brings to rest what should come to it by itself. It is
+    /// called again and again once the faults have stopped.
     async fn settle(&mut self, world: &Arc<World>);
 }
 

@@ -12,20 +12,20 @@ use cs_daemon::{
     execution_name,
 };
 use cs_harness::{Harness, Seen};
-use cs_model::{CardId, Epoch, RunId};
+use cs_model::{Epoch, RunId};
 use cs_supervise::{
     AgentExit, Closed, GoError, HoldError, PauseError, Proof, SpawnFailure, SpawnReason, StopError,
     SurveyError,
 };
 use tokio::time::Instant;
 
-pub(crate) use life::Execution;
+pub(crate) use life::{End, Execution, Truth};
 use life::{Life, State};
 
+use crate::broken::Mutant;
 use crate::execution::running::FakeRunning;
 use crate::invariant::Event;
 use crate::machine::Seat;
-use crate::profile::Mutant;
 
 /// The executions of one machine, as one daemon of it sees them.
 #[derive(Debug)]
@@ -38,6 +38,10 @@ impl Executions for FakeExecutions {
         if self.0.fails("names") {
             return Err(failure());
         }
+        self.0.come_back("names").await;
+        if self.0.loses("names") {
+            return Err(failure());
+        }
         let processes = self.0.machine.processes();
         let names = (1..).map(|number| execution_name(run, epoch, number));
         Ok(names.take_while(|name| processes.contains_key(name)).collect())
@@ -48,15 +52,15 @@ impl Executions for FakeExecutions {
         if self.0.fails("create") {
             return Err(failure());
         }
-        let execution = Execution::new(attempt.clone(), self.0.generation);
+        let execution = Execution::new(attempt.clone());
         let former = self.0.machine.processes().insert(name.to_owned(), execution);
         if former.is_some() {
             self.0
                 .world
                 .fail("an execution has one name", format!("{name} was made twice"));
         }
-        self.0.come_to("created").await;
-        if self.0.fails("created") {
+        self.0.come_back("create").await;
+        if self.0.loses("create") {
             return Err(failure());
         }
         Ok(())
@@ -64,6 +68,7 @@ impl Executions for FakeExecutions {
 
     async fn attempt(&self, name: &str) -> Option<AttemptFile> {
         self.0.come_to("attempt").await;
+        self.0.come_back("attempt").await;
         let processes = self.0.machine.processes();
         processes.get(name).map(|execution| execution.attempt.clone())
     }
@@ -85,7 +90,10 @@ impl Executions for FakeExecutions {
             went: false,
         };
         // Dropped at the crash like that of the real one.
-        self.0.come_to("held").await;
+        self.0.come_back("hold").await;
+        if self.0.loses("hold") {
+            return Err(refused());
+        }
         Ok(Box::new(held))
     }
 
@@ -99,39 +107,26 @@ impl Executions for FakeExecutions {
         if self.0.fails("survey") {
             return Err(lost_sight().into());
         }
-        let forgets = self.0.world.is_mutant(Mutant::AdoptionForgets);
-        let mut processes = self.0.machine.processes();
-        let Some(execution) = processes.get_mut(name) else {
-            return Ok(Found::NeverStarted);
-        };
-        Ok(match &execution.state {
-            State::Made | State::Held => {
-                execution.state = State::Over(never_started());
-                Found::NeverStarted
-            }
-            State::Live(life) => match life.end(Instant::now()) {
-                _ if forgets => Found::NeverStarted,
-                Some(closed) => Found::Closed(closed),
-                None => Found::Running(Box::new(FakeRunning::new(
-                    self.0.clone(),
-                    name,
-                    life.agent.clone(),
-                ))),
-            },
-            State::Over(closed) if closed.exit == AgentExit::NeverStarted => Found::NeverStarted,
-            State::Over(closed) => Found::Closed(closed.clone()),
-        })
+        let found = self.found(name);
+        self.0.come_back("survey").await;
+        if self.0.loses("survey") {
+            return Err(lost_sight().into());
+        }
+        Ok(found)
     }
 
     async fn is_over(&self, name: &str) -> bool {
         let processes = self.0.machine.processes();
-        let execution = processes.get(name).map(|execution| &execution.state);
-        matches!(execution, Some(State::Over(closed)) if closed.is_over())
+        processes.get(name).is_some_and(Execution::is_over)
     }
 
     async fn heard(&self, name: &str, harness: &dyn Harness) -> Result<Seen, LostSight> {
         self.0.come_to("heard").await;
         if self.0.fails("heard") {
+            return Err(LostSight::Survey(lost_sight()));
+        }
+        self.0.come_back("heard").await;
+        if self.0.loses("heard") {
             return Err(LostSight::Survey(lost_sight()));
         }
         if self.0.world.is_mutant(Mutant::SpoolForgets) {
@@ -142,6 +137,40 @@ impl Executions for FakeExecutions {
             .get(name)
             .map_or_else(Seen::default, |execution| execution.seen(harness)))
     }
+}
+
+impl FakeExecutions {
+    fn found(&self, name: &str) -> Found {
+        let forgets = self.0.world.is_mutant(Mutant::AdoptionForgets);
+        let forges = self.0.world.is_mutant(Mutant::ProofIsForged);
+        let mut processes = self.0.machine.processes();
+        let Some(execution) = processes.get_mut(name) else {
+            return Found::NeverStarted;
+        };
+        match &mut execution.state {
+            State::Made | State::Held => {
+                execution.state = State::Over(never_started());
+                Found::NeverStarted
+            }
+            State::Live(life) => match life.end(Instant::now()) {
+                _ if forgets => Found::NeverStarted,
+                Some(closed) => Found::Closed(forged(closed, forges)),
+                None => {
+                    life.take_in_hand();
+                    let agent = life.agent.clone();
+                    Found::Running(Box::new(FakeRunning::new(self.0.clone(), name, agent)))
+                }
+            },
+            State::Over(closed) if closed.exit == AgentExit::NeverStarted => Found::NeverStarted,
+            State::Over(closed) => Found::Closed(closed.clone()),
+        }
+    }
+}
+
+/// An end that is taken for proven although something is left.
+fn forged(closed: Closed, forges: bool) -> Closed {
+    let proof = closed.proof.or(forges.then_some(Proof::SubreaperEmpty));
+    Closed { proof, ..closed }
 }
 
 /// An execution that waits for its GO.
@@ -206,10 +235,11 @@ impl HeldExecution for FakeHeld {
         self.seat.come_to("go").await;
         self.seat.world.delay().await;
         let unknown = || GoError::Unknown { source: failure() };
-        if self.seat.fails("go, not received") {
+        if self.seat.fails("go") {
             return Err(unknown());
         }
-        if self.seat.fails("spawn") {
+        if self.seat.world.happens(self.seat.world.profile.local) {
+            self.seat.world.count("agents that could not be spawned");
             let failure = SpawnFailure {
                 reason: SpawnReason::System,
                 errno: 11,
@@ -226,8 +256,8 @@ impl HeldExecution for FakeHeld {
             return Err(GoError::ShimEnded { closed });
         };
         self.seat.world.delay().await;
-        self.seat.come_to("gone").await;
-        if self.seat.fails("go, received") {
+        self.seat.come_back("go").await;
+        if self.seat.loses("go") {
             return Err(unknown());
         }
         let running = FakeRunning::new(self.seat.clone(), &self.name, agent);
@@ -240,8 +270,12 @@ impl HeldExecution for FakeHeld {
 
     async fn abandon(self: Box<Self>) -> Result<(), StopError> {
         self.seat.come_to("abandon").await;
+        if self.seat.fails("abandon") {
+            return Err(lost_sight().into());
+        }
         self.end(never_started());
-        if self.seat.fails("abandoned") {
+        self.seat.come_back("abandon").await;
+        if self.seat.loses("abandon") {
             return Err(lost_sight().into());
         }
         Ok(())
@@ -253,14 +287,6 @@ impl Drop for FakeHeld {
         if !self.went {
             self.end(never_started());
         }
-    }
-}
-
-/// Whose execution it is.
-impl Execution {
-    /// The card of it.
-    pub(crate) fn card(&self) -> Option<CardId> {
-        Some(self.attempt.row.card)
     }
 }
 

@@ -8,14 +8,18 @@ mod limits;
 mod outcomes;
 mod rest;
 mod starts;
+mod told;
 mod turns;
+mod writes;
 
 use std::fmt;
 use std::sync::Arc;
 
-use cs_fence::Attempt;
+use cs_fence::{Attempt, InterruptOutcome, Interruption, LandingAttempt, ProcessFact};
 use cs_journal::Receipt;
-use cs_model::{CardId, Epoch, OperationId};
+use cs_model::{AskId, CardId, Epoch, FailureClass, LandingId, MachineId, OperationId, RunId, Time};
+use cs_record::{LandingResult, Scope};
+use cs_settle::Answer;
 use cs_testkit::Rows;
 
 use crate::machine::Machine;
@@ -35,6 +39,7 @@ pub(crate) trait Invariant: fmt::Debug + Send {
 pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
     vec![
         Box::<attempts::OneAttempt>::default(),
+        Box::<writes::Fenced>::default(),
         Box::<attempts::OneOwner>::default(),
         Box::<attempts::OneProcess>::default(),
         Box::<claims::OnceTaken>::default(),
@@ -44,10 +49,13 @@ pub(crate) fn all() -> Vec<Box<dyn Invariant>> {
         Box::<turns::NoTurnLost>::default(),
         Box::<turns::AnsweredOnce>::default(),
         Box::<asks::FirstAnswerWins>::default(),
+        Box::<outcomes::OutcomeIsTrue>::default(),
         Box::<outcomes::NoOutcomeLost>::default(),
+        Box::<told::NoPath>::default(),
         Box::<landings::MovedOnce>::default(),
         Box::<limits::WhatWaitsWaits>::default(),
         Box::<limits::SlotsHold>::default(),
+        Box::<limits::LimitsHold>::default(),
         Box::<rest::EverythingIsOver>::default(),
     ]
 }
@@ -58,21 +66,104 @@ pub(crate) struct Moment<'a> {
     /// The record. At [`Event::Go`] and [`Event::TreeTouched`] just before the change.
     pub(crate) rows: &'a Rows,
     pub(crate) machines: &'a [Arc<Machine>],
+    /// By the record's clock.
+    pub(crate) now: Time,
+}
+
+/// A daemon's write: what it was to do, and the record just before it did whatever it really did.
+#[derive(Debug, Clone)]
+pub(crate) struct Write {
+    /// Whose daemon wrote.
+    pub(crate) machine: usize,
+    /// What, and what the daemon is to hear of it; nothing when the record could not answer.
+    pub(crate) deed: Option<Deed>,
+    /// The record just before.
+    pub(crate) before: Box<Rows>,
+}
+
+/// What a daemon writes.
+#[derive(Debug, Clone)]
+pub(crate) enum Deed {
+    /// The outcome of an attempt.
+    Told {
+        attempt: Attempt,
+        told: Told,
+        applied: bool,
+    },
+    /// A fact of the process of an attempt.
+    Noted {
+        attempt: Attempt,
+        fact: Fact,
+        process: ProcessFact,
+        applied: bool,
+    },
+    /// Attempts that were cut short.
+    Interrupted {
+        machine: MachineId,
+        operation: OperationId,
+        reports: Vec<Interruption>,
+        outcomes: Vec<(RunId, InterruptOutcome)>,
+    },
+    /// The result of a landing.
+    Landed {
+        attempt: LandingAttempt,
+        result: LandingResult,
+        applied: bool,
+    },
+    /// A run of which a machine without its ledger finds nothing.
+    RunGivenBack {
+        machine: MachineId,
+        run: RunId,
+        epoch: Epoch,
+        applied: bool,
+    },
+    /// A landing of which a machine without its ledger knows nothing.
+    LandingGivenBack {
+        machine: MachineId,
+        landing: LandingId,
+        epoch: Epoch,
+        applied: bool,
+    },
+    /// Nothing of a card: presence, and old operations.
+    Kept,
+}
+
+/// The outcome of an attempt, as its daemon tells it.
+#[derive(Debug, Clone)]
+pub(crate) enum Told {
+    Answer(Answer),
+    Failure(FailureClass),
+    Capped,
+}
+
+/// What a daemon says of the process of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fact {
+    Runs,
+    Gone,
+    LeftBehind,
 }
 
 /// What changed.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
-    /// Something of the record, of a tree or of an execution.
+    /// Something of a tree or of an execution.
     Step,
+    /// A daemon's write reached the record.
+    Wrote(Write),
+    /// A person did something to the record.
+    Acted,
     /// An operation was carried out.
     Claimed {
+        machine: MachineId,
         operation: OperationId,
         receipt: Receipt,
+        /// Whether the record did not know it before.
+        is_new: bool,
     },
     /// Somebody was told that an operation takes nothing, for ever.
     Cancelled { operation: OperationId },
-    /// A daemon read that an attempt is the present one.
+    /// A daemon was told by the record that an attempt is the present one.
     ReadAgain { attempt: Attempt },
     /// An agent is about to get its prompt.
     Go {
@@ -80,22 +171,28 @@ pub(crate) enum Event {
         attempt: Attempt,
         card: CardId,
     },
-    /// The record took an outcome.
-    Settled {
-        attempt: Attempt,
-        /// The epoch of the run just before.
-        present: Option<Epoch>,
-    },
     /// The tree of a card is about to be changed by its machine.
     TreeTouched {
         machine: usize,
         card: CardId,
         why: &'static str,
     },
-    /// A person says when a card may start; without another card: now.
-    Planned { card: CardId, after: Option<CardId> },
-    /// A person ends what runs of a card.
-    Stopped { card: CardId },
+    /// A person says when a card may start: after another one, and not before a time. Without either: now.
+    Planned {
+        card: CardId,
+        after: Option<CardId>,
+        not_before: Option<Time>,
+    },
+    /// A person pauses, so that nothing starts there.
+    Paused { scope: Scope },
+    /// A person ends that.
+    Unpaused { scope: Scope },
+    /// A person says how many runs may be live.
+    Limited { scope: Scope, most: u32 },
+    /// A disk is full, or has room again.
+    Full { machine: usize, is_full: bool },
+    /// The record took the answer of a person to a question.
+    Answered { ask: AskId, body: String },
     /// The ledger of a machine is gone.
     LedgerLost { machine: usize },
     /// A daemon died.

@@ -5,7 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cs_journal::{ClaimError, ClaimRecord, ClaimRequest, Deps, Journal, Receipt, Reconciled};
+use cs_journal::{
+    Acknowledged, ClaimError, ClaimRecord, ClaimRequest, Claimed, ClaimedRun, Deps, FailedPreparation,
+    InterruptReceipt, Journal, Prepared, Receipt, Reconciled, Registered, Settling, Started,
+};
 use cs_model::{Epoch, LandingId, MachineId, OperationId, RunId};
 
 use crate::machine::Machine;
@@ -15,10 +18,12 @@ use crate::machine::Machine;
 pub(crate) struct Said {
     /// Operations whose result is not known.
     pub(crate) pending: BTreeSet<OperationId>,
-    /// Attempts, each with whether an execution answers for it.
+    /// Attempts that something in it owns.
     pub(crate) runs: BTreeSet<(RunId, Epoch)>,
     /// Those of them that nothing is registered for.
     pub(crate) starting: BTreeSet<(RunId, Epoch)>,
+    /// Those of them that have an outcome.
+    pub(crate) outcomes: BTreeSet<(RunId, Epoch)>,
     /// Landings.
     pub(crate) landings: BTreeSet<(LandingId, Epoch)>,
     /// Whether this machine's runs are still to be taken over from the record.
@@ -64,18 +69,33 @@ fn read_copy(copy: &Path, machine: &Machine) -> Result<Said, String> {
         import_needed: journal.import_needed(),
         ..Said::default()
     };
-    let mut add = |row: &cs_journal::ClaimedRun| said.runs.insert((row.run, row.epoch));
-    found.claimed.iter().for_each(|one| _ = add(one.row()));
-    found.prepared.iter().for_each(|one| _ = add(one.row()));
-    found.registered.iter().for_each(|one| _ = add(one.row()));
-    found.started.iter().for_each(|one| _ = add(one.row()));
-    found.settling.iter().for_each(|one| _ = add(one.row()));
-    found.acknowledged.iter().for_each(|one| _ = add(one.row()));
-    found.failed.iter().for_each(|one| _ = add(one.row()));
-    found.receipts.iter().for_each(|one| _ = add(one.row()));
-    let claimed = found.claimed.iter().map(|one| (one.row().run, one.row().epoch));
-    let prepared = found.prepared.iter().map(|one| (one.row().run, one.row().epoch));
-    said.starting = claimed.chain(prepared).collect();
+    let owners = found
+        .claimed
+        .iter()
+        .map(Claimed::row)
+        .chain(found.prepared.iter().map(Prepared::row))
+        .chain(found.registered.iter().map(Registered::row))
+        .chain(found.started.iter().map(Started::row))
+        .chain(found.settling.iter().map(Settling::row))
+        .chain(found.acknowledged.iter().map(Acknowledged::row))
+        .chain(found.failed.iter().map(FailedPreparation::row))
+        .chain(found.receipts.iter().map(InterruptReceipt::row));
+    let key = |row: &ClaimedRun| (row.run, row.epoch);
+    for owner in owners.map(key) {
+        if !said.runs.insert(owner) {
+            return Err(format!(
+                "the ledger has run {} {} twice",
+                owner.0.short(),
+                owner.1
+            ));
+        }
+    }
+    let starting = found.claimed.iter().map(Claimed::row);
+    let starting = starting.chain(found.prepared.iter().map(Prepared::row));
+    said.starting = starting.map(key).collect();
+    let outcomes = found.settling.iter().map(Settling::row);
+    let outcomes = outcomes.chain(found.failed.iter().map(FailedPreparation::row));
+    said.outcomes = outcomes.map(key).collect();
     let claimed = found
         .landings_claimed
         .iter()

@@ -12,13 +12,16 @@
 //! (a base is a list of moves), SQL, and threads.
 
 mod actor;
+mod broken;
 mod clock;
+mod coverage;
 mod dice;
 mod execution;
 mod host;
 mod invariant;
 mod ledger;
 mod machine;
+mod many;
 mod people;
 mod profile;
 mod record;
@@ -28,6 +31,9 @@ mod trees;
 mod weather;
 mod world;
 
-pub use profile::{Kind, Mutant};
+pub use broken::{BROKEN, Broken, Mutant};
+pub use coverage::{Coverage, FLOOR_FROM};
+pub use many::{Seen, simulate_all};
+pub use profile::Kind;
 pub use report::{Report, Totals, Violation};
 pub use run::{Options, simulate};

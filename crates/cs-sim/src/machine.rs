@@ -11,16 +11,17 @@ use cs_daemon::{
     RecordPorts, Reporter, Settings, StateDir,
 };
 use cs_harness::{AgentConfig, CommandMode};
-use cs_model::{CodebaseId, MachineId, Person};
+use cs_model::{CodebaseId, Epoch, MachineId, Person, RunId};
 use cs_testkit::SeededIds;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
+use crate::broken::Mutant;
 use crate::clock::SimClock;
-use crate::execution::{Execution, FakeExecutions};
+use crate::coverage::{Way, weight};
+use crate::execution::{Execution, FakeExecutions, Truth};
 use crate::host::SimHost;
 use crate::invariant::Event;
-use crate::profile::Mutant;
 use crate::record::Remote;
 use crate::trees::{Bases, FakeTrees};
 use crate::world::World;
@@ -54,6 +55,8 @@ struct Life {
     is_full: bool,
     is_away: bool,
     is_up: bool,
+    /// Until when it reaches no record, although others do.
+    cut_off_until: Option<tokio::time::Instant>,
     /// How long the ledger was before the last change, and is now, so that a broken disk can forget that change.
     ledger_bytes: [u64; 2],
     inbox: Option<mpsc::Sender<Request>>,
@@ -89,6 +92,7 @@ impl Machine {
                 is_full: false,
                 is_away: false,
                 is_up: false,
+                cut_off_until: None,
                 ledger_bytes: [0, 0],
                 inbox: None,
             }),
@@ -122,6 +126,17 @@ impl Machine {
 
     pub(crate) fn is_away(&self) -> bool {
         self.life().is_away
+    }
+
+    /// Cuts the machine off from the record for a while.
+    pub(crate) fn cut_off(&self, span: Duration) {
+        self.life().cut_off_until = Some(tokio::time::Instant::now() + span);
+    }
+
+    /// Says whether the machine reaches no record now.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        let until = self.life().cut_off_until;
+        until.is_some_and(|until| tokio::time::Instant::now() < until)
     }
 
     /// Keeps the daemon from being started again, until it is let back.
@@ -193,11 +208,34 @@ impl Machine {
         }
     }
 
-    /// The cards of the agents that run here now, as far as their attempts are known.
+    /// The cards of the agents that work here now, or left something that does.
     pub(crate) fn cards_at_work(&self) -> BTreeSet<cs_model::CardId> {
+        self.attempts_at_work().into_values().collect()
+    }
+
+    /// The attempts of the agents that work here now, or left something that does, with their cards.
+    pub(crate) fn attempts_at_work(&self) -> BTreeMap<(RunId, Epoch), cs_model::CardId> {
         let processes = self.processes();
-        let live = processes.values().filter(|execution| execution.is_live());
-        live.filter_map(Execution::card).collect()
+        let live = processes
+            .values()
+            .filter(|execution| execution.truth() == Truth::Works);
+        live.map(|execution| {
+            let file = &execution.attempt;
+            ((file.attempt.run, file.attempt.epoch), file.row.card)
+        })
+        .collect()
+    }
+
+    /// What really came of an attempt here: of the one execution of it whose agent had a prompt, if any.
+    pub(crate) fn truth_of(&self, run: RunId, epoch: Epoch) -> Truth {
+        let processes = self.processes();
+        let mine = |execution: &&Execution| {
+            execution.attempt.attempt.run == run && execution.attempt.attempt.epoch == epoch
+        };
+        let truths = processes.values().filter(mine).map(Execution::truth);
+        truths
+            .reduce(|one, other| if one == Truth::NeverStarted { other } else { one })
+            .unwrap_or(Truth::NeverStarted)
     }
 
     fn begin(&self) -> (u64, mpsc::Receiver<Request>) {
@@ -303,7 +341,12 @@ fn deps(world: &Arc<World>, machine: &Arc<Machine>, generation: u64) -> Deps {
         ids: machine.ids.clone(),
         reporter: Arc::new(Lines(seat)),
         settings: Settings {
-            slots: machine.slots,
+            slots: machine.slots
+                + if world.is_mutant(Mutant::SlotsAreForgotten) {
+                    3
+                } else {
+                    0
+                },
             fallback_interval: Duration::from_secs(10),
             ..Settings::default()
         },
@@ -325,18 +368,27 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Comes to a call: a daemon that has died does nothing any more, and one that is to die here does.
-    pub(crate) async fn come_to(&self, what: &str) {
+    /// Comes to a call, before anything of it was done.
+    pub(crate) async fn come_to(&self, call: &'static str) {
+        self.pass(call, Way::CrashBefore).await;
+    }
+
+    /// Comes back from a call, after all of it was done.
+    pub(crate) async fn come_back(&self, call: &'static str) {
+        self.pass(call, Way::CrashAfter).await;
+    }
+
+    /// A daemon that has died does nothing any more, and one that is to die here does.
+    async fn pass(&self, call: &'static str, way: Way) {
         self.machine.note_ledger();
         // It is over; who never pauses would keep it from its end.
         if self.world.is_broken() {
             pending::<()>().await;
         }
-        if self.machine.is_current(self.generation) && self.world.happens(self.world.profile.crash) {
-            self.world.fault(
-                "crash at a call",
-                format_args!("machine {} at {what}", self.machine.index),
-            );
+        if self.machine.is_current(self.generation)
+            && self.world.happens(self.world.profile.crash * weight(call))
+        {
+            self.world.draw(call, way, self.machine.index);
             self.machine.crash();
         }
         if !self.machine.is_current(self.generation) {
@@ -344,14 +396,20 @@ impl Seat {
         }
     }
 
-    /// Says whether something local fails here.
-    pub(crate) fn fails(&self, what: &str) -> bool {
-        let fails = self.world.happens(self.world.profile.local);
+    /// Says whether something local fails before anything of it was done.
+    pub(crate) fn fails(&self, call: &'static str) -> bool {
+        self.fails_so(call, Way::FailsBefore)
+    }
+
+    /// Says whether the answer of something local is lost, after all of it was done.
+    pub(crate) fn loses(&self, call: &'static str) -> bool {
+        self.fails_so(call, Way::FailsAfter)
+    }
+
+    fn fails_so(&self, call: &'static str, way: Way) -> bool {
+        let fails = self.world.happens(self.world.profile.local * weight(call));
         if fails {
-            self.world.fault(
-                "local failure",
-                format_args!("machine {} at {what}", self.machine.index),
-            );
+            self.world.draw(call, way, self.machine.index);
         }
         fails
     }

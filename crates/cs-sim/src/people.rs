@@ -14,8 +14,8 @@ use cs_testkit::Rows;
 use tokio::sync::oneshot;
 
 use crate::actor::Actor;
+use crate::broken::{self, Mutant};
 use crate::invariant::Event;
-use crate::ledger;
 use crate::machine::{AGENT, person};
 use crate::world::World;
 
@@ -31,7 +31,7 @@ fn told<T: std::fmt::Debug>(world: &World, what: &'static str, came: &Result<T, 
     if let Err(RecordError::Corrupt(what)) = came {
         world.fail("the record is sound", what.clone());
     }
-    world.see(&Event::Step);
+    world.see(&Event::Acted);
 }
 
 fn rows(world: &World) -> Rows {
@@ -67,7 +67,7 @@ impl Actor for Person {
                 | CardState::Stopped
                 | CardState::Landed
                 | CardState::Closed
-                    if world.dice.chance(4_000) =>
+                    if world.dice.chance(world.profile.talk) =>
                 {
                     send(world, SendTo::Card(card.id)).await;
                 }
@@ -77,6 +77,12 @@ impl Actor for Person {
                 | CardState::Landed
                 | CardState::Closed => {}
             };
+        }
+        if world.dice.chance(world.profile.led_away) {
+            return lead_away(world, card).await;
+        }
+        if world.dice.chance(world.profile.limited) {
+            return limit(world).await;
         }
         match world.dice.below(12) {
             0..=3 => stop(world, card.id).await,
@@ -88,21 +94,10 @@ impl Actor for Person {
         }
     }
 
+    /// Who paused ends it.
     async fn settle(&mut self, world: &Arc<World>) {
         if let Some(scope) = self.paused.take() {
             unpause(world, scope).await;
-        }
-        let rows = rows(world);
-        for card in &rows.cards {
-            // What failed or was stopped is tried again until all of it is answered.
-            let waits =
-                |turn: &&cs_record::Turn| turn.card == card.id && turn.state != cs_model::TurnState::Settled;
-            let is_over = matches!(card.state, CardState::Failed | CardState::Stopped);
-            // What waits for a card that nobody will land is wanted now.
-            let is_kept = card.state == CardState::Open && world.dice.chance(1_000);
-            if (is_over || is_kept) && rows.turns.iter().any(|turn| waits(&turn)) {
-                retry(world, card.id).await;
-            }
         }
     }
 }
@@ -119,6 +114,9 @@ impl Person {
             PauseKind::Drain
         };
         let came = world.record.pause(scope, kind, None, &person()).await;
+        if kind == PauseKind::Pause && came.is_ok() {
+            world.see(&Event::Paused { scope });
+        }
         told(world, "pauses", &came);
         self.paused = Some(scope);
     }
@@ -126,13 +124,14 @@ impl Person {
 
 async fn unpause(world: &World, scope: Scope) {
     let came = world.record.unpause(scope).await;
+    world.see(&Event::Unpaused { scope });
     told(world, "unpauses", &came);
 }
 
 async fn begin(world: &World) {
     let card = CardId::from_uuid(world.ids.uuid_v7());
     let codebase = world.dice.pick(&world.codebases).copied();
-    let codebase = codebase.filter(|_| world.dice.chance(6_000));
+    let codebase = codebase.filter(|_| world.dice.chance(world.profile.codebases));
     let to = SendTo::NewCard {
         card,
         title: "Work".to_owned(),
@@ -143,16 +142,22 @@ async fn begin(world: &World) {
     };
     let rows = rows(world);
     let earlier = world.dice.pick(&rows.cards).map(|earlier| earlier.id);
-    let earlier = earlier.filter(|_| world.dice.chance(2_500));
-    if let Some(after) = earlier {
-        let after = Some(after);
-        world.see(&Event::Planned { card, after });
-    }
+    let after = earlier.filter(|_| world.dice.chance(world.profile.planned));
+    let wait = world.dice.span(Duration::from_secs(5), Duration::from_secs(150));
+    let later = world.clock.now().plus(wait);
+    let not_before = Some(later).filter(|_| world.dice.chance(world.profile.planned / 2));
+    world.see(&Event::Planned {
+        card,
+        after,
+        not_before,
+    });
     let plan = Plan {
-        after: earlier.into_iter().collect(),
+        after: after.into_iter().collect(),
+        not_before,
         ..Plan::default()
     };
-    send_with(world, to, plan).await;
+    let is_forgotten = world.is_mutant(Mutant::PlanIsForgotten);
+    send_with(world, to, if is_forgotten { Plan::default() } else { plan }).await;
 }
 
 async fn send(world: &World, to: SendTo) {
@@ -176,8 +181,7 @@ async fn send_with(world: &World, to: SendTo, plan: Plan) {
     }
 }
 
-async fn stop(world: &World, card: CardId) {
-    world.see(&Event::Stopped { card });
+pub(crate) async fn stop(world: &World, card: CardId) {
     let came = world.record.stop_card(card, &person()).await;
     told(world, "stops", &came);
     if world.dice.chance(6_000) {
@@ -187,7 +191,6 @@ async fn stop(world: &World, card: CardId) {
 
 /// Asks the daemons to close what runs of a card, as the command does after it has stopped the card.
 fn stop_now(world: &World, card: CardId) {
-    world.see(&Event::Stopped { card });
     for machine in &world.machines {
         let (reply, _nobody_waits) = oneshot::channel();
         machine.request(Request::Stop { card, reply });
@@ -199,7 +202,11 @@ fn stop_now(world: &World, card: CardId) {
 }
 
 async fn retry(world: &World, card: CardId) {
-    world.see(&Event::Planned { card, after: None });
+    world.see(&Event::Planned {
+        card,
+        after: None,
+        not_before: None,
+    });
     let came = world.record.retry_card(card, &person()).await;
     told(world, "retries", &came);
 }
@@ -207,6 +214,35 @@ async fn retry(world: &World, card: CardId) {
 async fn close(world: &World, card: CardId) {
     let came = world.record.close_card(card, &person()).await;
     told(world, "cards closed", &came);
+}
+
+/// Ends what works on a card, gives it free for any machine, and has it tried again: what the former machine still does is late.
+async fn lead_away(world: &World, card: &Card) {
+    stop(world, card.id).await;
+    hand_back(world, card).await;
+    retry(world, card.id).await;
+}
+
+/// Limits how many runs may be live on a machine, or on a codebase.
+async fn limit(world: &World) {
+    let machine = world
+        .dice
+        .pick(&world.machines)
+        .map(|machine| Scope::Machine(machine.id));
+    let codebase = world
+        .dice
+        .pick(&world.codebases)
+        .map(|codebase| Scope::Codebase(*codebase));
+    let Some(scope) = machine.filter(|_| world.dice.chance(5_000)).or(codebase) else {
+        return;
+    };
+    let most = 1 + u32::from(world.dice.chance(3_000));
+    world.see(&Event::Limited { scope, most });
+    if world.is_mutant(Mutant::LimitIsForgotten) {
+        return;
+    }
+    let came = world.record.limit(scope, Some(most), &person()).await;
+    told(world, "limits", &came);
 }
 
 async fn hand_back(world: &World, card: &Card) {
@@ -233,6 +269,11 @@ impl Actor for Asker {
             .iter()
             .filter(|ask| ask.state == AskState::Open)
             .collect();
+        if world.profile.offers {
+            for ask in open.iter().filter(|ask| ask.offer.is_some()) {
+                accept(world, ask).await;
+            }
+        }
         match world.dice.pick(&open) {
             Some(ask) if ask.offer.is_some() && world.dice.chance(8_000) => accept(world, ask).await,
             Some(ask) => answer(world, ask).await,
@@ -243,35 +284,35 @@ impl Actor for Asker {
     async fn settle(&mut self, world: &Arc<World>) {
         let rows = rows(world);
         for ask in rows.asks.iter().filter(|ask| ask.state == AskState::Open) {
-            answer(world, ask).await;
-        }
-        // What could not be ended before is gone by now: a person says so by asking for its end once more.
-        for machine in &world.machines {
-            let said = ledger::read(machine).unwrap_or_default();
-            let now = world.clock.now();
-            let is_old = |run: &&cs_record::Run| {
-                let began = run.resumed_at.unwrap_or(run.started_at);
-                now.since(began) > Duration::from_secs(120)
-            };
-            let is_left = |run: &&cs_record::Run| {
-                said.runs.iter().any(|(held, _)| *held == run.id) || run.process.is_some()
-            };
-            for run in rows.runs.iter().filter(is_left).filter(is_old) {
-                if !machine.cards_at_work().contains(&run.card) {
-                    stop_now(world, run.card);
-                }
+            if ask.offer.is_some() && world.dice.chance(5_000) {
+                accept(world, ask).await;
+            } else {
+                answer(world, ask).await;
             }
         }
     }
 }
 
+/// Answers; now and then somebody else has answered a little earlier.
 async fn answer(world: &World, ask: &Ask) {
+    answer_with(world, ask, "Yes").await;
+    if world.dice.chance(2_000) {
+        answer_with(world, ask, "No").await;
+    }
+}
+
+async fn answer_with(world: &World, ask: &Ask, body: &str) {
     let answer = AnswerAsk {
         ask: ask.id,
-        body: "Yes".to_owned(),
+        body: body.to_owned(),
         person: person(),
     };
     let came = world.record.answer_ask(&answer).await;
+    let (ask, body) = (ask.id, body.to_owned());
+    match &came {
+        Ok(_) => world.see(&Event::Answered { ask, body }),
+        Err(_) => broken::answered_again(world, ask, &body),
+    }
     told(world, "questions answered", &came);
 }
 

@@ -1,40 +1,8 @@
-//! How often what goes wrong in a simulation, and what is broken on purpose.
+//! How often what goes wrong in a simulation.
 
 use std::time::Duration;
 
 use crate::dice::Dice;
-
-/// Something that is broken on purpose, to see whether an invariant notices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mutant {
-    /// The record takes the answer of any attempt as that of the present one.
-    NoFence,
-    /// The record forgets that it was asked about an operation that it does not know.
-    NoTombstone,
-    /// What the daemon wrote to its ledger last is not there after a crash.
-    LedgerForgets,
-    /// A daemon finds nothing of agents that another one started.
-    AdoptionForgets,
-    /// A landing whose end nobody saw counts as one that was not made, and the base moves whatever it holds.
-    MoveForgets,
-    /// The record takes work of an operation as often as it is asked.
-    ClaimsTwice,
-    /// What an agent said is gone when it is read after its end.
-    SpoolForgets,
-}
-
-impl Mutant {
-    /// Holds all of them.
-    pub const ALL: &'static [Self] = &[
-        Self::NoFence,
-        Self::NoTombstone,
-        Self::LedgerForgets,
-        Self::AdoptionForgets,
-        Self::MoveForgets,
-        Self::ClaimsTwice,
-        Self::SpoolForgets,
-    ];
-}
 
 /// What a simulation is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +11,27 @@ pub enum Kind {
     Any,
     /// Agents leave behind what cannot be ended for a while, ledgers get lost, and no call takes any time.
     Leftovers,
+    /// Machines are cut off from the record while people lead work from one to another, so that what is late comes from an attempt that
+    /// another one has followed.
+    Zombies,
+    /// Every card has a codebase, agents offer, people accept and commit, and daemons die in the middle.
+    Landings,
+    /// People ask for more than there is: limits, pauses, full disks and cards that wait for others.
+    Bounds,
+}
+
+impl Kind {
+    /// What the simulation of a seed is about among many: all that can go wrong, and now and then one thing more than others.
+    #[must_use]
+    pub const fn of(seed: u64) -> Self {
+        match seed % 10 {
+            5 | 6 => Self::Leftovers,
+            7 => Self::Zombies,
+            3 | 8 => Self::Landings,
+            9 => Self::Bounds,
+            _ => Self::Any,
+        }
+    }
 }
 
 /// The rates of one simulation, each in ten thousand calls.
@@ -80,6 +69,20 @@ pub(crate) struct Profile {
     pub(crate) ledger_lost: u32,
     /// Whether a machine is away for nine days, once.
     pub(crate) long_absence: bool,
+    /// How often a person who could sends a message to a card that is there.
+    pub(crate) talk: u32,
+    /// How many cards have a codebase.
+    pub(crate) codebases: u32,
+    /// Whether agents offer to land most of the time.
+    pub(crate) offers: bool,
+    /// How often a person who could stop, close, hand back or pause leads work away to another machine.
+    pub(crate) led_away: u32,
+    /// How often a person who begins a card makes it wait for another one or for a time.
+    pub(crate) planned: u32,
+    /// Whether ledgers are lost when that hurts most: when a card was stopped, and while a claim or the result of a landing is late.
+    pub(crate) spite: bool,
+    /// How often a person who could stop, close, hand back or pause sets a limit.
+    pub(crate) limited: u32,
 }
 
 impl Profile {
@@ -107,6 +110,13 @@ impl Profile {
             leaves: 200,
             ledger_lost: 3_000,
             long_absence: dice.chance(1_000),
+            talk: 4_000,
+            codebases: 6_000,
+            offers: false,
+            led_away: 500,
+            planned: 2_500,
+            spite: false,
+            limited: 500,
         }
     }
 
@@ -115,10 +125,61 @@ impl Profile {
         match kind {
             Kind::Any => self,
             Kind::Leftovers => Self {
+                lost: 200,
+                unanswered: 200,
+                twice: 200,
+                late: 200,
+                local: 100,
+                crash: 100,
                 slow: Duration::ZERO,
                 leaves: 7_000,
+                spite: true,
                 ledger_lost: 10_000,
                 storm: 7_000,
+                ..self
+            },
+            Kind::Zombies => Self {
+                machines: 3,
+                codebases: 1_000,
+                lost: 300,
+                unanswered: 600,
+                late: 1_500,
+                local: 100,
+                crash: 100,
+                storm: 7_000,
+                unrest: 6_000,
+                led_away: 8_000,
+                pace: Duration::from_secs(1),
+                ..self
+            },
+            Kind::Landings => Self {
+                cards: 8,
+                talk: 700,
+                codebases: 10_000,
+                offers: true,
+                spite: true,
+                slow: Duration::from_millis(600),
+                chaos: Duration::from_secs(500),
+                unrest: 300,
+                crash: 60,
+                local: 100,
+                lost: 100,
+                twice: 100,
+                late: 150,
+                unanswered: 100,
+                ledger_lost: 3_000,
+                storm: 1_500,
+                pace: Duration::from_secs(1),
+                ..self
+            },
+            Kind::Bounds => Self {
+                cards: 8,
+                unrest: 6_000,
+                limited: 2_500,
+                planned: 7_000,
+                slow: Duration::from_secs(3),
+                crash: 60,
+                local: 100,
                 ..self
             },
         }

@@ -8,12 +8,17 @@ mod settle;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cs_record::RecordError;
+use tokio::task::unconstrained;
 use tokio::time::sleep;
 
+use crate::coverage::{Way, weight};
+use crate::invariant::{Deed, Event, Write};
 use crate::machine::Seat;
+use crate::weather::lose_ledger;
 
 /// The record, as one daemon reaches it.
 #[derive(Debug)]
@@ -57,7 +62,7 @@ impl Remote {
         let seat = &self.0;
         seat.come_to(what).await;
         seat.world.delay().await;
-        if seat.world.is_away() {
+        if seat.world.is_away() || (!seat.world.is_calm() && seat.machine.is_cut_off()) {
             return Err(lost());
         }
         let answer = match self.fate(what) {
@@ -72,10 +77,14 @@ impl Remote {
                 request().await
             }
             Fate::Late => {
+                let most = *seat.world.dice.pick(&[40, 240]).unwrap_or(&240);
                 let pause = seat
                     .world
                     .dice
-                    .span(Duration::from_millis(1), Duration::from_secs(240));
+                    .span(Duration::from_millis(1), Duration::from_secs(most));
+                if seat.world.profile.spite && matches!(what, "claim" | "settle landing") {
+                    lose_ledger(&seat.world, &seat.machine);
+                }
                 let request = request();
                 seat.world.later(async move {
                     sleep(pause).await;
@@ -85,22 +94,63 @@ impl Remote {
             }
         };
         seat.world.delay().await;
-        seat.come_to(what).await;
+        seat.come_back(what).await;
         answer
+    }
+
+    /// Sends a write on its way, and shows the invariants each time what it has really changed.
+    pub(crate) async fn write<T, E>(
+        &self,
+        what: &'static str,
+        lost: fn() -> E,
+        request: impl Fn() -> Boxed<Result<T, E>>,
+        deed: impl Fn(&T) -> Deed + Clone + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let send = || {
+            let (world, machine) = (Arc::clone(&self.0.world), self.0.machine.index);
+            let (request, deed) = (request(), deed.clone());
+            Box::pin(async move {
+                let before = Box::new(world.store.rows().unwrap_or_default());
+                // Nothing else happens in between.
+                let answer = unconstrained(request).await;
+                let deed = answer.as_ref().ok().map(deed);
+                world.see(&Event::Wrote(Write {
+                    machine,
+                    deed,
+                    before,
+                }));
+                answer
+            }) as Boxed<_>
+        };
+        self.send(what, lost, send).await
+    }
+
+    /// Answers a call that no daemon makes; one that does is to be simulated.
+    pub(crate) fn nobody_asks<T>(&self, what: &'static str) -> Result<T, RecordError> {
+        self.0.world.fail("every call is simulated", what.to_owned());
+        Err(away())
     }
 
     fn fate(&self, what: &'static str) -> Fate {
         let world = &self.0.world;
         let profile = &world.profile;
+        if profile.spite && what == "settle landing" && world.happens(2_500) {
+            world.draw(what, Way::Late, self.0.machine.index);
+            return Fate::Late;
+        }
         let fates = [
-            (profile.lost, Fate::Lost, "request lost"),
-            (profile.unanswered, Fate::Unanswered, "answer lost"),
-            (profile.twice, Fate::Twice, "request doubled"),
-            (profile.late, Fate::Late, "request late"),
+            (profile.lost, Fate::Lost, Way::RequestLost),
+            (profile.unanswered, Fate::Unanswered, Way::AnswerLost),
+            (profile.twice, Fate::Twice, Way::Twice),
+            (profile.late, Fate::Late, Way::Late),
         ];
-        for (rate, fate, kind) in fates {
-            if world.happens(rate) {
-                world.fault(kind, format_args!("machine {} {what}", self.0.machine.index));
+        for (rate, fate, way) in fates {
+            if world.happens(rate * weight(what)) {
+                world.draw(what, way, self.0.machine.index);
                 return fate;
             }
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::coverage::Coverage;
+
 /// What happened in a simulation, or in many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -12,18 +14,27 @@ pub struct Totals {
     pub faults: BTreeMap<&'static str, u64>,
     /// What was done, by name.
     pub done: BTreeMap<&'static str, u64>,
+    /// Which calls went wrong, and how.
+    pub coverage: Coverage,
 }
 
 impl Totals {
     /// Adds another one.
     pub fn add(&mut self, other: &Self) {
         self.steps += other.steps;
+        self.coverage.add(&other.coverage);
         for (name, count) in &other.faults {
             *self.faults.entry(name).or_default() += count;
         }
         for (name, count) in &other.done {
             *self.done.entry(name).or_default() += count;
         }
+    }
+
+    /// Names what never went wrong of all that can.
+    #[must_use]
+    pub fn missing(&self) -> Vec<String> {
+        self.coverage.missing(&self.faults)
     }
 }
 
@@ -38,7 +49,18 @@ impl fmt::Display for Totals {
         };
         writeln!(f, "steps {}", self.steps)?;
         writeln!(f, "went wrong: {}", list(&self.faults))?;
-        write!(f, "done: {}", list(&self.done))
+        writeln!(f, "done: {}", list(&self.done))?;
+        let (all, missing) = (Coverage::all(), self.missing());
+        write!(
+            f,
+            "{} of {all} ways in which something goes wrong were drawn",
+            all - missing.len()
+        )?;
+        write!(f, "; the rarest: {}", self.coverage.rarest().join(", "))?;
+        if !missing.is_empty() {
+            write!(f, "; never: {}", missing.join(", "))?;
+        }
+        Ok(())
     }
 }
 

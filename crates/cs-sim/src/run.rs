@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cs_daemon::StateDir;
-use cs_model::{CodebaseId, IdSource};
+use cs_model::{Clock, CodebaseId, IdSource};
 use cs_record::{Codebases, Record};
 use cs_testkit::{MemoryStore, SeededIds};
 use tempfile::TempDir;
@@ -13,11 +13,12 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::actor::{self, Actor};
+use crate::broken::Mutant;
 use crate::clock::SimClock;
 use crate::dice::Dice;
 use crate::invariant::{Event, Moment, at_rest};
 use crate::machine::{Machine, Made, live};
-use crate::profile::{Kind, Mutant, Profile};
+use crate::profile::{Kind, Profile};
 use crate::report::Report;
 use crate::world::{Parts, World};
 
@@ -26,8 +27,8 @@ use crate::world::{Parts, World};
 pub struct Options {
     /// What is broken on purpose.
     pub mutant: Option<Mutant>,
-    /// What it is about.
-    pub kind: Kind,
+    /// What it is about; nothing: what its seed says.
+    pub kind: Option<Kind>,
     /// How many of the last events the report holds.
     pub last: usize,
 }
@@ -36,7 +37,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             mutant: None,
-            kind: Kind::Any,
+            kind: None,
             last: 60,
         }
     }
@@ -87,7 +88,7 @@ fn temporary() -> std::io::Result<TempDir> {
 
 async fn build(seed: u64, options: Options, dir: &Path) -> std::io::Result<World> {
     let dice = Dice::new(seed);
-    let profile = Profile::choose(&dice).in_world_of(options.kind);
+    let profile = Profile::choose(&dice).in_world_of(options.kind.unwrap_or(Kind::of(seed)));
     let clock = Arc::new(SimClock::new(Duration::from_secs(60)));
     let ids = Arc::new(SeededIds::new(dice.number(), clock.clone()));
     let codebases: Vec<_> = (0..2).map(|_| CodebaseId::from_uuid(ids.uuid_v7())).collect();
@@ -141,7 +142,8 @@ async fn rough(world: &Arc<World>, actors: &mut [Box<dyn Actor>]) {
     }
 }
 
-/// Nothing goes wrong any more: everything comes to rest.
+/// Nothing goes wrong any more: everything comes to rest by itself. No machine is started again, nothing is tried again, and people do
+/// only what they are asked for.
 async fn calm(world: &Arc<World>, actors: &mut [Box<dyn Actor>]) {
     world.calm();
     world.note(format_args!("the faults stop"));
@@ -167,7 +169,7 @@ fn is_at_rest(world: &World) -> bool {
         event: &Event::Step,
         rows: &rows,
         machines: &world.machines,
+        now: world.clock.now(),
     };
-    let has_open_ask = rows.asks.iter().any(|ask| ask.state == cs_model::AskState::Open);
-    !has_open_ask && at_rest(&moment).is_ok()
+    at_rest(&moment).is_ok()
 }

@@ -11,9 +11,9 @@ use cs_worktree::{
     Oid, PersonCommits, Refusal, Repository, WorktreeError,
 };
 
+use crate::broken::Mutant;
 use crate::invariant::Event;
 use crate::machine::Seat;
-use crate::profile::Mutant;
 
 /// The repositories of a machine, and the trees of cards there.
 #[derive(Debug, Default)]
@@ -50,6 +50,13 @@ impl Bases {
         self.bases.values_mut().for_each(|base| base.at += 1);
     }
 
+    /// Says where a landing moved its base to, if it did.
+    pub(crate) fn moved_to(&self, landing: &str) -> Option<&Oid> {
+        let mut moves = self.bases.values().flat_map(|base| &base.moves);
+        let moved = moves.find(|(other, _)| other.as_str() == landing);
+        moved.map(|(_, commit)| commit)
+    }
+
     /// Lists the landings that moved a base, each as often as it did.
     pub(crate) fn landed(&self) -> impl Iterator<Item = &LandingKey> {
         self.bases
@@ -63,7 +70,7 @@ impl Bases {
 pub(crate) struct FakeTrees(pub(crate) Seat);
 
 impl FakeTrees {
-    async fn come_to(&self, what: &str) -> Result<(), TreeError> {
+    async fn come_to(&self, what: &'static str) -> Result<(), TreeError> {
         self.0.come_to(what).await;
         self.0.world.delay().await;
         if self.0.fails(what) {
@@ -73,9 +80,12 @@ impl FakeTrees {
     }
 
     /// After something was done.
-    async fn leave(&self, what: &str) -> Result<(), TreeError> {
-        self.0.world.see(&Event::Step);
-        self.come_to(what).await
+    async fn leave(&self, what: &'static str) -> Result<(), TreeError> {
+        self.0.come_back(what).await;
+        if self.0.loses(what) {
+            return Err(WorktreeError::CodebaseBusy.into());
+        }
+        Ok(())
     }
 }
 
@@ -92,7 +102,7 @@ impl Trees for FakeTrees {
             why: "made ready",
         });
         self.0.machine.bases().trees.insert(card.id);
-        self.leave("made ready").await?;
+        self.leave("make ready").await?;
         Ok(Some(Workplace {
             path: "/tree".into(),
             branch: "cs/card".to_owned(),
@@ -105,6 +115,7 @@ impl Trees for FakeTrees {
 
     async fn save(&self, card: &Card, _: RunId, _: Epoch, _: &str) -> Result<Saved, TreeError> {
         self.come_to("save").await?;
+        self.leave("save").await?;
         Ok(if card.codebase.is_none() {
             Saved::NoCodebase
         } else {
@@ -116,6 +127,7 @@ impl Trees for FakeTrees {
 
     async fn is_there(&self, card: &Card) -> Result<bool, TreeError> {
         self.come_to("is there").await?;
+        self.leave("is there").await?;
         Ok(self.0.machine.bases().trees.contains(&card.id))
     }
 
@@ -127,11 +139,13 @@ impl Trees for FakeTrees {
             why: "put into the trash",
         });
         self.0.machine.bases().trees.remove(&card.id);
-        self.leave("retired").await
+        self.0.world.count("trees put into the trash");
+        self.leave("retire").await
     }
 
     async fn plan_landing(&self, brief: &LandingBrief, _: Epoch) -> Result<Planned, TreeError> {
         self.come_to("plan").await?;
+        self.leave("plan").await?;
         let landing = LandingKey::new(brief.landing.id.to_string())?;
         let codebase = CodebaseKey::new(brief.landing.codebase.to_string())?;
         let bases = self.0.machine.bases();
@@ -174,12 +188,14 @@ impl Trees for FakeTrees {
         if outcome == MoveOutcome::Moved {
             self.0.world.count("base moves");
         }
-        self.leave("moved").await?;
+        self.0.world.see(&Event::Step);
+        self.leave("move").await?;
         Ok(outcome)
     }
 
     async fn recover_move(&self, plan: &Move) -> Result<MoveRecovery, TreeError> {
         self.come_to("recover").await?;
+        self.leave("recover").await?;
         if self.0.world.is_mutant(Mutant::MoveForgets) {
             return Ok(MoveRecovery::NotMoved);
         }

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use crate::actor::Actor;
 use crate::invariant::Event;
 use crate::machine::Machine;
+use crate::people;
 use crate::world::World;
 
 /// The weather.
@@ -31,7 +32,7 @@ impl Actor for Weather {
             return;
         }
         let index = machine.index;
-        match world.dice.below(12) {
+        match world.dice.below(13) {
             0..=2 => {
                 let span = world.dice.span(Duration::from_secs(1), Duration::from_secs(90));
                 world.fault("record away", format_args!("for {span:?}"));
@@ -49,9 +50,15 @@ impl Actor for Weather {
                 let is_full = !machine.is_full();
                 world.fault("disk full or not", format_args!("machine {index}: {is_full}"));
                 machine.set_full(is_full);
+                world.see(&Event::Full {
+                    machine: index,
+                    is_full,
+                });
             }
-            8 if world.dice.chance(world.profile.ledger_lost) => {
-                world.fault("ledger lost", format_args!("machine {index}"));
+            8 | 12 if world.dice.chance(world.profile.ledger_lost) => {
+                if let Some(card) = machine.cards_at_work().first().filter(|_| world.profile.spite) {
+                    people::stop(world, *card).await;
+                }
                 lose_ledger(world, machine);
             }
             9 => {
@@ -63,6 +70,11 @@ impl Actor for Weather {
                 }
             }
             10 => {
+                let span = world.dice.span(Duration::from_secs(20), Duration::from_secs(200));
+                world.fault("machine cut off", format_args!("machine {index} for {span:?}"));
+                machine.cut_off(span);
+            }
+            11 => {
                 world.note(format_args!("a person commits on machine {index}"));
                 machine.bases().commit();
             }
@@ -70,9 +82,14 @@ impl Actor for Weather {
         }
     }
 
+    /// The disks have room, and who was away is back: that is the end of these faults.
     async fn settle(&mut self, world: &Arc<World>) {
         for machine in &world.machines {
-            machine.set_full(false);
+            if machine.is_full() {
+                machine.set_full(false);
+                let (machine, is_full) = (machine.index, false);
+                world.see(&Event::Full { machine, is_full });
+            }
             if machine.is_away() {
                 machine.set_away(false);
             }
@@ -81,8 +98,9 @@ impl Actor for Weather {
 }
 
 /// The daemon dies, and its ledger is gone when the next one comes.
-fn lose_ledger(world: &World, machine: &Machine) {
+pub(crate) fn lose_ledger(world: &World, machine: &Machine) {
     let index = machine.index;
+    world.fault("ledger lost", format_args!("machine {index}"));
     world.see(&Event::LedgerLost { machine: index });
     machine.crash();
     machine.set_away(true);

@@ -6,18 +6,20 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cs_fence::Attempt;
-use cs_model::{CodebaseId, Epoch, RunId};
+use cs_fence::{Attempt, LandingAttempt};
+use cs_model::{Clock, CodebaseId, Epoch, LandingId, RunId};
 use cs_record::Record;
 use cs_testkit::{MemoryStore, SeededIds};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
+use crate::broken::Mutant;
 use crate::clock::SimClock;
+use crate::coverage::Way;
 use crate::dice::Dice;
 use crate::invariant::{Event, Invariant, Moment};
 use crate::machine::Machine;
-use crate::profile::{Mutant, Profile};
+use crate::profile::Profile;
 use crate::report::{Totals, Violation};
 use crate::run::Options;
 
@@ -45,6 +47,7 @@ struct Inner {
     is_calm: bool,
     away_until: Instant,
     attempts: BTreeMap<(RunId, Epoch), Attempt>,
+    landings: BTreeMap<(LandingId, Epoch), LandingAttempt>,
     stepped_at: Instant,
     steps_now: u32,
 }
@@ -86,6 +89,7 @@ impl World {
                 is_calm: false,
                 away_until: Instant::now(),
                 attempts: BTreeMap::new(),
+                landings: BTreeMap::new(),
                 stepped_at: Instant::now(),
                 steps_now: 0,
             }),
@@ -117,6 +121,15 @@ impl World {
     pub(crate) fn fault(&self, kind: &'static str, text: fmt::Arguments<'_>) {
         *self.inner().totals.faults.entry(kind).or_default() += 1;
         self.note(format_args!("{kind}: {text}"));
+    }
+
+    /// Counts a call that goes wrong, and notes it.
+    pub(crate) fn draw(&self, call: &'static str, way: Way, machine: usize) {
+        let is_known = self.inner().totals.coverage.draw(call, way);
+        self.note(format_args!("machine {machine} {call}: {way:?}"));
+        if !is_known {
+            self.fail("every call is one that is counted", format!("{call}: {way:?}"));
+        }
     }
 
     /// Counts something that was done.
@@ -155,6 +168,7 @@ impl World {
             event,
             rows: &rows,
             machines: &self.machines,
+            now: self.clock.now(),
         };
         for invariant in &mut inner.invariants {
             if let Err(seen) = invariant.see(&moment) {
@@ -177,6 +191,16 @@ impl World {
 
     pub(crate) fn attempt(&self, run: RunId, epoch: Epoch) -> Option<Attempt> {
         self.inner().attempts.get(&(run, epoch)).copied()
+    }
+
+    /// Notes the secret of a life of a landing, which only the simulator may know.
+    pub(crate) fn know_landing(&self, attempt: LandingAttempt) {
+        let key = (attempt.landing, attempt.epoch);
+        self.inner().landings.insert(key, attempt);
+    }
+
+    pub(crate) fn landing(&self, landing: LandingId, epoch: Epoch) -> Option<LandingAttempt> {
+        self.inner().landings.get(&(landing, epoch)).copied()
     }
 
     /// Breaks an invariant of the simulation itself.

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cs_model::{Clock, OperationId};
-use cs_record::{Ask, Card, JournalRow, Landing, Run, Turn};
+use cs_record::{Ask, Card, Dependency, JournalRow, Landing, Run, Turn};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use tables::Tables;
@@ -67,7 +67,7 @@ pub struct MemoryTx {
 }
 
 /// All rows of a memory store that a law or an invariant looks at, at one moment.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Cards, by id.
     pub cards: Vec<Card>,
@@ -81,6 +81,8 @@ pub struct Rows {
     pub landings: Vec<Landing>,
     /// The journal, by operation.
     pub journal: Vec<JournalRow>,
+    /// What cards wait for, done or not.
+    pub dependencies: Vec<Dependency>,
 }
 
 impl MemoryStore {
@@ -104,6 +106,24 @@ impl MemoryStore {
             asks: tables.asks.values().cloned().collect(),
             landings: tables.landings.values().cloned().collect(),
             journal: tables.journal.values().cloned().collect(),
+            dependencies: tables.dependencies.iter().copied().collect(),
         })
+    }
+
+    /// Changes rows as a store would that is broken: past every rule and constraint. Only for tests that want it noticed; nothing while a
+    /// transaction holds the rows.
+    pub fn spoil(&self, change: impl FnOnce(&mut Rows)) {
+        let Some(mut rows) = self.rows() else { return };
+        change(&mut rows);
+        let Ok(mut tables) = self.tables.try_lock() else {
+            return;
+        };
+        tables.cards = rows.cards.into_iter().map(|row| (row.id, row)).collect();
+        tables.runs = rows.runs.into_iter().map(|row| (row.id, row)).collect();
+        tables.turns = rows.turns.into_iter().map(|row| (row.id, row)).collect();
+        tables.asks = rows.asks.into_iter().map(|row| (row.id, row)).collect();
+        tables.landings = rows.landings.into_iter().map(|row| (row.id, row)).collect();
+        tables.dependencies = rows.dependencies.into_iter().collect();
+        tables.journal = rows.journal.into_iter().map(|row| (row.operation, row)).collect();
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cs_daemon::AttemptFile;
 use cs_fence::ProcessFact;
 use cs_harness::{Harness, Line, Seen};
-use cs_supervise::{AgentExit, Closed, Proof, StopRequest};
+use cs_supervise::{AgentExit, Closed, Limit, Proof, StopRequest};
 use tokio::time::Instant;
 
 use super::{closed, never_started};
@@ -17,7 +17,6 @@ use crate::world::World;
 pub(crate) struct Execution {
     /// Whose it is.
     pub(crate) attempt: AttemptFile,
-    generation: u64,
     pub(super) state: State,
 }
 
@@ -34,6 +33,9 @@ pub(super) enum State {
     Over(Closed),
 }
 
+/// How long an agent works that no daemon follows.
+const LEASE: Duration = Duration::from_secs(30 * 60);
+
 /// An agent from its prompt on.
 #[derive(Debug)]
 pub(crate) struct Life {
@@ -42,6 +44,8 @@ pub(crate) struct Life {
     pub(super) script: Script,
     stop: Option<Instant>,
     rebooted: Option<Instant>,
+    /// Since when no daemon follows it.
+    left: Option<Instant>,
     /// How long something of it survives its end.
     leaves: Duration,
 }
@@ -55,22 +59,46 @@ pub(crate) struct Script {
     end: (Duration, AgentExit),
     /// How long it lives after it was asked to end; force ends it at once.
     defies: Duration,
+    /// The budget that ends it then.
+    limit: Option<Limit>,
+}
+
+/// What really came of an execution, whatever anybody says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Truth {
+    /// Its agent never had a prompt.
+    NeverStarted,
+    /// Its agent works, or left something that does.
+    Works,
+    /// Nothing of it runs any more.
+    Ended(End),
+}
+
+/// How an agent ended, and what it had said by then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) exit: AgentExit,
+    pub(crate) stopped: bool,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) answered: bool,
+    pub(crate) asked: bool,
+    pub(crate) offered: bool,
 }
 
 impl Execution {
-    pub(super) const fn new(attempt: AttemptFile, generation: u64) -> Self {
+    pub(super) const fn new(attempt: AttemptFile) -> Self {
         Self {
             attempt,
-            generation,
             state: State::Made,
         }
     }
 
-    /// What waits for a GO ends with its daemon.
+    /// What waits for a GO ends with its daemon; an agent has its lease from now on.
     pub(crate) fn daemon_died(&mut self) {
-        let _ = self.generation;
-        if matches!(self.state, State::Held) {
-            self.state = State::Over(never_started());
+        match &mut self.state {
+            State::Held => self.state = State::Over(never_started()),
+            State::Live(life) => life.left = Some(life.left.unwrap_or_else(Instant::now)),
+            State::Made | State::Over(_) => {}
         }
     }
 
@@ -83,31 +111,38 @@ impl Execution {
         }
     }
 
-    /// Says whether its agent, or something that it left, runs now.
-    pub(crate) fn is_live(&self) -> bool {
+    /// Says whether its end is in its directory, and proven.
+    pub(super) fn is_over(&self) -> bool {
         match &self.state {
-            State::Live(life) => life
-                .end(Instant::now())
-                .is_none_or(|closed| closed.proof.is_none()),
-            State::Made | State::Held | State::Over(_) => false,
+            State::Made | State::Held => false,
+            State::Live(life) => life.end(Instant::now()).is_some_and(|closed| closed.is_over()),
+            State::Over(closed) => closed.is_over(),
         }
     }
 
-    /// Returns the answer of an agent that gave one and ended by itself, in order.
-    pub(crate) fn answered_well(&self) -> Option<String> {
+    /// Says what really came of it until now.
+    pub(crate) fn truth(&self) -> Truth {
         let State::Live(life) = &self.state else {
-            return None;
+            return Truth::NeverStarted;
         };
-        let by_itself = life.born + life.script.end.0;
-        let is_well = life.script.end.1 == AgentExit::Exited(0) && life.ends() == by_itself;
-        let answers = life
-            .script
-            .lines
-            .iter()
-            .any(|(_, line)| line.contains("\"final\""));
-        let was_cut = life.rebooted.is_some_and(|at| at <= by_itself) || life.stop.is_some();
-        (is_well && answers && !was_cut && by_itself <= Instant::now())
-            .then(|| format!("{}.{}", self.attempt.attempt.run, self.attempt.attempt.epoch))
+        let now = Instant::now();
+        let Some(closed) = life.end(now).filter(|closed| closed.proof.is_some()) else {
+            return Truth::Works;
+        };
+        let said = |kind: &str| life.lines(now).any(|line| line.contains(kind));
+        Truth::Ended(End {
+            exit: closed.exit,
+            stopped: closed.stopped_by_us,
+            limit: closed.limit,
+            answered: said("\"final\""),
+            asked: said("\"ask\""),
+            offered: said("\"offer_landing\""),
+        })
+    }
+
+    /// What its agent says of itself in everything that it says.
+    pub(crate) fn words(&self) -> String {
+        format!("{}.{}", self.attempt.attempt.run, self.attempt.attempt.epoch)
     }
 
     /// Asks the agent to end.
@@ -141,7 +176,18 @@ impl Life {
         let by_itself = self.born + self.script.end.0;
         let stopped = self.stop.unwrap_or(by_itself);
         let rebooted = self.rebooted.unwrap_or(by_itself);
-        by_itself.min(stopped).min(rebooted)
+        let lease = self.lease_ends().unwrap_or(by_itself);
+        by_itself.min(stopped).min(rebooted).min(lease)
+    }
+
+    /// When it ends because nobody follows it.
+    fn lease_ends(&self) -> Option<Instant> {
+        self.left.map(|left| left + LEASE)
+    }
+
+    /// A daemon follows it from now on.
+    pub(super) fn take_in_hand(&mut self) {
+        self.left = None;
     }
 
     /// Says how it ended, if it has.
@@ -165,13 +211,23 @@ impl Life {
         let by_itself = self.born + self.script.end.0;
         if self.rebooted == Some(ends) {
             closed(AgentExit::Unknown)
+        } else if self.lease_ends() == Some(ends) {
+            Closed {
+                stopped_by_us: true,
+                limit: Some(Limit::Lease),
+                ..closed(AgentExit::Signalled(15))
+            }
         } else if ends < by_itself {
             Closed {
                 stopped_by_us: true,
                 ..closed(AgentExit::Signalled(15))
             }
         } else {
-            closed(self.script.end.1.clone())
+            Closed {
+                limit: self.script.limit,
+                stopped_by_us: self.script.limit.is_some(),
+                ..closed(self.script.end.1.clone())
+            }
         }
     }
 
@@ -191,7 +247,7 @@ impl Life {
         lines.filter(|at| *at > now).fold(self.ends(), Instant::min)
     }
 
-    /// Begins what an agent does, by chance while things go wrong, and well when they do not.
+    /// Begins what an agent does, by chance.
     pub(super) fn begin(world: &World, machine: &Machine, file: &AttemptFile, prompt: &[u8]) -> Self {
         let script = Script::choose(world, file, prompt);
         if script.commits {
@@ -208,6 +264,7 @@ impl Life {
             script: script.script,
             stop: None,
             rebooted: None,
+            left: None,
             leaves: if world.happens(world.profile.leaves) {
                 world.dice.span(Duration::ZERO, Duration::from_secs(120))
             } else {
@@ -243,10 +300,17 @@ impl Script {
             lines: std::iter::once(session.clone()).chain(lines).collect(),
             end: (end, AgentExit::Exited(code)),
             defies: dice.span(Duration::ZERO, Duration::from_secs(15)),
+            limit: None,
         };
         let soon = work + Duration::from_millis(20);
         let answer = || vec![(work, message("final", "text"))];
-        let kind = if world.is_calm() { 0 } else { dice.below(12) };
+        let kind = if world.profile.offers && commits && dice.chance(7_000) {
+            4
+        } else if world.profile.spite && !world.profile.offers && dice.chance(3_000) {
+            10
+        } else {
+            dice.below(13)
+        };
         let script = match kind {
             0..=2 => exit(answer(), soon, 0),
             3 => exit(vec![(work, message("ask", "question"))], soon, 0),
@@ -262,7 +326,14 @@ impl Script {
                 dice.span(Duration::from_secs(60), Duration::from_secs(400)),
                 0,
             ),
-            // Nobody sees its end.
+            // A budget ends it, now and then after it has answered.
+            11 => Self {
+                end: (soon, AgentExit::Signalled(15)),
+                limit: Some(Limit::Awake),
+                ..exit(if dice.chance(3_000) { answer() } else { Vec::new() }, soon, 0)
+            },
+            // Nobody sees its end, which is a fault.
+            _ if world.is_calm() => exit(answer(), soon, 0),
             _ => Self {
                 end: (soon, AgentExit::Unknown),
                 ..exit(if dice.chance(5_000) { answer() } else { Vec::new() }, soon, 0)

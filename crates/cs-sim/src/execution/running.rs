@@ -7,7 +7,8 @@ use cs_harness::Harness;
 use cs_supervise::{Closed, StopError, StopRequest};
 use tokio::time::{Instant, sleep_until};
 
-use super::{State, lost_sight};
+use super::{State, forged, lost_sight};
+use crate::broken::Mutant;
 use crate::machine::Seat;
 
 /// An agent that runs.
@@ -35,12 +36,14 @@ impl FakeRunning {
     }
 
     fn now(&self) -> Result<Now, StopError> {
+        let forges = self.seat.world.is_mutant(Mutant::ProofIsForged);
         let processes = self.seat.machine.processes();
         let now = Instant::now();
         match processes.get(&self.name).map(|execution| &execution.state) {
-            Some(State::Live(life)) => Ok(life
-                .end(now)
-                .map_or_else(|| Now::Until(life.next(now)), Now::Closed)),
+            Some(State::Live(life)) => Ok(life.end(now).map_or_else(
+                || Now::Until(life.next(now)),
+                |closed| Now::Closed(forged(closed, forges)),
+            )),
             Some(State::Over(closed)) => Ok(Now::Closed(closed.clone())),
             Some(State::Made | State::Held) | None => Err(lost_sight().into()),
         }
@@ -104,8 +107,12 @@ impl RunningExecution for FakeRunning {
             if self.seat.fails("follow") {
                 return Err(LostSight::Survey(lost_sight()));
             }
-            self.seat.come_to("followed").await;
+            self.seat.come_to("follow").await;
         };
+        self.seat.come_back("follow").await;
+        if self.seat.loses("follow") {
+            return Err(LostSight::Survey(lost_sight()));
+        }
         Ok(ExecutionEnd {
             seen: self.seen(harness),
             closed,
@@ -114,13 +121,21 @@ impl RunningExecution for FakeRunning {
 
     async fn stop(&self, request: StopRequest) -> Result<Closed, StopError> {
         self.seat.come_to("stop").await;
+        if self.seat.fails("stop") {
+            return Err(lost_sight().into());
+        }
         self.ask_to_end(request);
-        loop {
+        let closed = loop {
             match self.now()? {
-                Now::Closed(closed) => return Ok(closed),
+                Now::Closed(closed) => break closed,
                 Now::Until(until) => sleep_until(until).await,
             }
-            self.seat.come_to("stopping").await;
+            self.seat.come_to("stop").await;
+        };
+        self.seat.come_back("stop").await;
+        if self.seat.loses("stop") {
+            return Err(lost_sight().into());
         }
+        Ok(closed)
     }
 }

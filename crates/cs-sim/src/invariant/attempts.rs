@@ -19,13 +19,6 @@ impl Invariant for OneAttempt {
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        if let Event::Settled { attempt, present } = moment.event
-            && *present != Some(attempt.epoch)
-        {
-            return Err(format!(
-                "{attempt} was taken while {present:?} was the present one"
-            ));
-        }
         for run in &moment.rows.runs {
             let now = (run.epoch, run.token, run.state);
             let Some((epoch, token, state)) = self.known.insert(run.id, now) else {
@@ -80,38 +73,54 @@ impl Invariant for OneOwner {
     }
 }
 
-/// At most one process works for the present attempt of a run, wherever. What a former one left may still run until its machine
-/// is told.
+/// At most one agent works for a run, wherever. Only where a person has ended a former attempt on the record may its agent still work when
+/// the next one begins elsewhere: its machine has not heard of it yet, and a record that it does not reach cannot tell it.
 #[derive(Debug, Default)]
 pub(super) struct OneProcess {
     gone: BTreeSet<(RunId, Epoch)>,
+    live: BTreeSet<(RunId, Epoch)>,
+    ended_by_people: BTreeSet<(RunId, Epoch)>,
 }
 
 impl Invariant for OneProcess {
     fn name(&self) -> &'static str {
-        "1. an attempt has one process, once"
+        "1. an attempt has one process, once, and no two attempts work at once unless a person ended one of them"
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        if let Event::Go {
+        let running = moment
+            .rows
+            .runs
+            .iter()
+            .filter(|run| run.state == RunState::Running);
+        let live: BTreeSet<_> = running.map(|run| (run.id, run.epoch)).collect();
+        if let Event::Acted = moment.event {
+            self.ended_by_people.extend(self.live.difference(&live));
+        }
+        self.live = live;
+        let Event::Go {
             machine,
             attempt,
             card,
-            ..
         } = moment.event
-        {
-            if !self.gone.insert((attempt.run, attempt.epoch)) {
-                return Err(format!("{attempt} got its prompt twice"));
-            }
-            let here = moment.machines.iter().filter(|other| other.index == *machine);
-            if here
-                .into_iter()
-                .any(|machine| machine.cards_at_work().contains(card))
-            {
-                return Err(format!(
-                    "{attempt} got its prompt while another agent works on card {} here",
-                    card.short()
-                ));
+        else {
+            return Ok(());
+        };
+        if !self.gone.insert((attempt.run, attempt.epoch)) {
+            return Err(format!("{attempt} got its prompt twice"));
+        }
+        for other in moment.machines {
+            for (key, at_work) in other.attempts_at_work() {
+                let is_elsewhere = other.index != *machine;
+                if at_work == *card && !(is_elsewhere && self.ended_by_people.contains(&key)) {
+                    return Err(format!(
+                        "{attempt} got its prompt on machine {machine} while {}.{} works on card {} on machine {}",
+                        key.0.short(),
+                        key.1,
+                        card.short(),
+                        other.index
+                    ));
+                }
             }
         }
         Ok(())

@@ -1,8 +1,10 @@
-//! Invariant 13: a base moves once for each landing.
+//! Invariant 13: a base moves once for each landing, and the record is told of a landing what its base really came to.
 
 use std::collections::BTreeSet;
 
-use super::{Invariant, Moment};
+use cs_record::LandingResult;
+
+use super::{Deed, Event, Invariant, Moment, Write};
 
 /// Invariant 13.
 #[derive(Debug, Default)]
@@ -10,7 +12,7 @@ pub(super) struct MovedOnce;
 
 impl Invariant for MovedOnce {
     fn name(&self) -> &'static str {
-        "13. a base moves once for each landing"
+        "13. a base moves once for each landing, and the record is told where to"
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
@@ -22,6 +24,35 @@ impl Invariant for MovedOnce {
                 }
             }
         }
-        Ok(())
+        let Event::Wrote(Write {
+            machine,
+            deed:
+                Some(Deed::Landed {
+                    attempt,
+                    result,
+                    applied: true,
+                }),
+            ..
+        }) = moment.event
+        else {
+            return Ok(());
+        };
+        let Some(machine) = moment.machines.get(*machine) else {
+            return Ok(());
+        };
+        let bases = machine.bases();
+        let moved = bases
+            .moved_to(&attempt.landing.to_string())
+            .map(|commit| commit.as_str());
+        let told = match result {
+            LandingResult::Landed { commit, .. } => Some(commit.as_str()),
+            LandingResult::Conflict { .. } | LandingResult::Refused { .. } => None,
+        };
+        if moved == told {
+            return Ok(());
+        }
+        Err(format!(
+            "landing {attempt} moved its base to {moved:?}, and the record is told {told:?}"
+        ))
     }
 }

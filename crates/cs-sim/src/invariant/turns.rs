@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cs_model::{Author, TurnId, TurnState};
 
-use super::{Invariant, Moment};
+use super::{Deed, Event, Invariant, Moment, Told, Write};
 
 /// Invariant 9.
 #[derive(Debug, Default)]
@@ -23,6 +23,10 @@ impl Invariant for NoTurnLost {
             missing.remove(&turn.id);
             let before = self.known.insert(turn.id, turn.state);
             let short = turn.id.short();
+            let was_held = matches!(before, Some(TurnState::Pending | TurnState::Leased));
+            if was_held && turn.state == TurnState::Settled && !settles(moment.event, turn) {
+                return Err(format!("turn {short} was settled by {:?}", moment.event));
+            }
             if before == Some(TurnState::Settled) && turn.state != TurnState::Settled {
                 return Err(format!("turn {short} was settled and is {}", turn.state));
             }
@@ -37,6 +41,23 @@ impl Invariant for NoTurnLost {
             Some(turn) => Err(format!("turn {} is gone", turn.short())),
             None => Ok(()),
         }
+    }
+}
+
+/// Says whether something may settle a turn that was not: an answer of the run that held it, or a person.
+fn settles(event: &Event, turn: &cs_record::Turn) -> bool {
+    match event {
+        Event::Wrote(Write {
+            deed:
+                Some(Deed::Told {
+                    attempt,
+                    told,
+                    applied,
+                }),
+            ..
+        }) => *applied && turn.run == Some(attempt.run) && matches!(told, Told::Answer(_)),
+        Event::Acted => true,
+        _ => false,
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cs_journal::{ClaimError, ClaimRecord, ClaimRequest, Receipt, Reconciled};
 use cs_model::{MachineId, OperationId};
+use tokio::task::unconstrained;
 
 use super::{Remote, lost};
+use crate::broken::{self, Mutant};
 use crate::invariant::Event;
-use crate::profile::Mutant;
 use crate::world::World;
 
 fn away() -> ClaimError {
@@ -46,23 +47,30 @@ async fn claim(
     request: &ClaimRequest,
 ) -> Result<Receipt, ClaimError> {
     let mut asked = operation;
-    if world.is_mutant(Mutant::ClaimsTwice) && is_known(world, operation) {
+    let is_new = !is_known(world, operation);
+    if world.is_mutant(Mutant::ClaimsTwice) && !is_new {
         use cs_model::IdSource;
         asked = OperationId::from_uuid(world.ids.uuid_v7());
     }
-    let answer = world.record.claim(machine, asked, request).await;
+    let answer = unconstrained(world.record.claim(machine, asked, request)).await;
     match &answer {
         Ok(receipt) => {
             for row in &receipt.runs {
                 world.know(row.attempt(&request.seed));
             }
+            for row in &receipt.landings {
+                world.know_landing(row.attempt(&request.seed));
+            }
             if !receipt.is_empty() {
                 world.count("claims");
                 world.note(format_args!("{operation} took {}", named(receipt)));
+                broken::claim_taken(world, receipt);
             }
             world.see(&Event::Claimed {
+                machine,
                 operation,
                 receipt: receipt.clone(),
+                is_new,
             });
         }
         Err(error) => world.note(format_args!("{operation} was refused: {error}")),

@@ -12,7 +12,8 @@ use cs_record::{
 };
 
 use super::{Boxed, Remote, away};
-use crate::invariant::Event;
+use crate::broken::Mutant;
+use crate::invariant::Deed;
 
 /// Sends one call on; what it is given is copied for each time that it arrives.
 macro_rules! sent {
@@ -20,11 +21,7 @@ macro_rules! sent {
         let send = || {
             let world = Arc::clone(&$remote.0.world);
             $(let $given = $given;)*
-            Box::pin(async move {
-                let answer = world.record.$method($($given),*).await;
-                world.see(&Event::Step);
-                answer
-            }) as Boxed<_>
+            Box::pin(async move { world.record.$method($($given),*).await }) as Boxed<_>
         };
         $remote.send($what, away, send).await
     }};
@@ -35,7 +32,15 @@ impl DaemonReads for Remote {
     async fn peek(&self, machine: MachineId, agents: &[String]) -> Result<Peeked, RecordError> {
         let send = || {
             let (world, agents) = (Arc::clone(&self.0.world), agents.to_vec());
-            Box::pin(async move { world.record.peek(machine, &agents).await }) as Boxed<_>
+            Box::pin(async move {
+                let mut peeked = world.record.peek(machine, &agents).await;
+                if world.is_mutant(Mutant::TurnsAreOverlooked)
+                    && let Ok(peeked) = &mut peeked
+                {
+                    peeked.turns = false;
+                }
+                peeked
+            }) as Boxed<_>
         };
         self.send("peek", away, send).await
     }
@@ -64,11 +69,13 @@ impl DaemonReads for Remote {
 #[async_trait]
 impl CardReads for Remote {
     async fn find_card(&self, given: &str) -> Result<CardId, RecordError> {
-        self.0.world.record.find_card(given).await
+        let _ = given;
+        self.nobody_asks("find card")
     }
 
     async fn find_ask(&self, given: &str) -> Result<AskId, RecordError> {
-        self.0.world.record.find_ask(given).await
+        let _ = given;
+        self.nobody_asks("find ask")
     }
 
     async fn cards(&self, filter: CardFilter) -> Result<Listed<CardSummary>, RecordError> {
@@ -79,12 +86,12 @@ impl CardReads for Remote {
         sent!(self, "card", card(card))
     }
 
-    async fn turns(&self, card: CardId, after: TurnSeq, limit: u32) -> Result<Vec<Turn>, RecordError> {
-        self.0.world.record.turns(card, after, limit).await
+    async fn turns(&self, _: CardId, _: TurnSeq, _: u32) -> Result<Vec<Turn>, RecordError> {
+        self.nobody_asks("turns")
     }
 
     async fn open_asks(&self) -> Result<Listed<(Ask, String)>, RecordError> {
-        self.0.world.record.open_asks().await
+        self.nobody_asks("open asks")
     }
 }
 
@@ -95,15 +102,25 @@ impl Machines for Remote {
             let (world, present) = (Arc::clone(&self.0.world), present.clone());
             Box::pin(async move { world.record.present(&present).await }) as Boxed<_>
         };
-        self.send("present", away, send).await
+        self.write("present", away, send, |()| Deed::Kept).await
     }
 
-    async fn leave(&self, machine: MachineId, daemon: TokenHash) -> Result<(), RecordError> {
-        sent!(self, "leave", leave(machine, daemon))
+    async fn leave(&self, _: MachineId, _: TokenHash) -> Result<(), RecordError> {
+        self.nobody_asks("leave")
     }
 
     async fn hand_back_run(&self, machine: MachineId, run: RunId, epoch: Epoch) -> Result<bool, RecordError> {
-        sent!(self, "hand back a run", hand_back_run(machine, run, epoch))
+        let send = || {
+            let world = Arc::clone(&self.0.world);
+            Box::pin(async move { world.record.hand_back_run(machine, run, epoch).await }) as Boxed<_>
+        };
+        let deed = move |applied: &bool| Deed::RunGivenBack {
+            machine,
+            run,
+            epoch,
+            applied: *applied,
+        };
+        self.write("hand back a run", away, send, deed).await
     }
 
     async fn hand_back_landing(
@@ -112,51 +129,60 @@ impl Machines for Remote {
         landing: LandingId,
         epoch: Epoch,
     ) -> Result<bool, RecordError> {
-        sent!(
-            self,
-            "hand back a landing",
-            hand_back_landing(machine, landing, epoch)
-        )
+        let send = || {
+            let world = Arc::clone(&self.0.world);
+            Box::pin(async move { world.record.hand_back_landing(machine, landing, epoch).await }) as Boxed<_>
+        };
+        let deed = move |applied: &bool| Deed::LandingGivenBack {
+            machine,
+            landing,
+            epoch,
+            applied: *applied,
+        };
+        self.write("hand back a landing", away, send, deed).await
     }
 
-    async fn pause(
-        &self,
-        scope: Scope,
-        kind: PauseKind,
-        reason: Option<&str>,
-        by: &Person,
-    ) -> Result<Pause, RecordError> {
-        self.0.world.record.pause(scope, kind, reason, by).await
+    async fn pause(&self, _: Scope, _: PauseKind, _: Option<&str>, _: &Person) -> Result<Pause, RecordError> {
+        self.nobody_asks("pause")
     }
 
-    async fn unpause(&self, scope: Scope) -> Result<bool, RecordError> {
-        self.0.world.record.unpause(scope).await
+    async fn unpause(&self, _: Scope) -> Result<bool, RecordError> {
+        self.nobody_asks("unpause")
     }
 
     async fn pauses(&self, machine: MachineId) -> Result<Vec<Pause>, RecordError> {
-        sent!(self, "pauses", pauses(machine))
+        let pauses = sent!(self, "pauses", pauses(machine));
+        if self.0.world.is_mutant(Mutant::AdmissionIsNotAsked) {
+            return pauses.map(|_| Vec::new());
+        }
+        pauses
     }
 
-    async fn limit(&self, scope: Scope, most: Option<u32>, by: &Person) -> Result<(), RecordError> {
-        self.0.world.record.limit(scope, most, by).await
+    async fn limit(&self, _: Scope, _: Option<u32>, _: &Person) -> Result<(), RecordError> {
+        self.nobody_asks("limit")
     }
 
     async fn limits(&self) -> Result<Vec<LiveLimit>, RecordError> {
-        self.0.world.record.limits().await
+        self.nobody_asks("limits")
     }
 
-    async fn parks(&self, machine: MachineId) -> Result<Vec<Park>, RecordError> {
-        self.0.world.record.parks(machine).await
+    async fn parks(&self, _: MachineId) -> Result<Vec<Park>, RecordError> {
+        self.nobody_asks("parks")
     }
 
-    async fn unpark(&self, route: &Route) -> Result<bool, RecordError> {
-        self.0.world.record.unpark(route).await
+    async fn unpark(&self, _: &Route) -> Result<bool, RecordError> {
+        self.nobody_asks("unpark")
     }
 }
 
 #[async_trait]
 impl Housekeeping for Remote {
     async fn forget_operations(&self, limit: u32, dry_run: bool) -> Result<Vec<OldOperation>, RecordError> {
-        sent!(self, "forget operations", forget_operations(limit, dry_run))
+        let send = || {
+            let world = Arc::clone(&self.0.world);
+            Box::pin(async move { world.record.forget_operations(limit, dry_run).await }) as Boxed<_>
+        };
+        let deed = |_: &Vec<OldOperation>| Deed::Kept;
+        self.write("forget operations", away, send, deed).await
     }
 }

@@ -4,76 +4,93 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, LandingAttempt};
-use cs_model::{Epoch, RunId};
 use cs_record::{FencedLanding, LandingRecord, LandingResult, RecordError};
 use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord};
 
 use super::{Boxed, Remote, lost};
-use crate::invariant::Event;
-use crate::profile::Mutant;
-use crate::world::World;
+use crate::broken::{self, Mutant, landing_taken_for, taken_for};
+use crate::invariant::{Deed, Told};
 
 fn away() -> SettleError {
     SettleError::Away(lost())
 }
 
-/// The present epoch of a run.
-fn present(world: &World, run: RunId) -> Option<Epoch> {
-    let rows = world.store.rows()?;
-    rows.runs.iter().find(|row| row.id == run).map(|row| row.epoch)
-}
-
-/// What the record takes an attempt for.
-fn taken_for(world: &World, attempt: Attempt) -> Attempt {
-    if !world.is_mutant(Mutant::NoFence) {
-        return attempt;
-    }
-    let epoch = present(world, attempt.run).unwrap_or(attempt.epoch);
-    world.attempt(attempt.run, epoch).unwrap_or(attempt)
-}
-
 #[async_trait]
 impl SettlementRecord for Remote {
     async fn answer(&self, attempt: &Attempt, answer: &Answer) -> Result<Fenced<Answered>, SettleError> {
-        let send = || {
-            let (world, attempt, answer) = (Arc::clone(&self.0.world), *attempt, answer.clone());
+        let request = || {
+            let (world, attempt, mut answer) = (Arc::clone(&self.0.world), *attempt, answer.clone());
             Box::pin(async move {
-                let present = present(&world, attempt.run);
-                let settled = world.record.answer(&taken_for(&world, attempt), &answer).await;
-                if let Ok(Fenced::Stale(standing)) = &settled {
-                    world.count("stale answers");
-                    world.note(format_args!("{attempt} is stale: {standing}"));
-                }
-                if let Ok(Fenced::Applied(done)) = &settled {
-                    world.count("answers");
-                    world.note(format_args!("{attempt} answered: {done:?}"));
-                    world.see(&Event::Settled { attempt, present });
+                broken::answer_on_its_way(&world, &mut answer);
+                let taken = taken_for(&world, Mutant::NoFenceForOutcomes, attempt);
+                let settled = world.record.answer(&taken, &answer).await;
+                match &settled {
+                    Ok(Fenced::Stale(standing)) => {
+                        world.count("stale answers");
+                        world.note(format_args!("{attempt} is stale: {standing}"));
+                    }
+                    Ok(Fenced::Applied(done)) => {
+                        world.count("answers");
+                        world.note(format_args!("{attempt} answered: {done:?}"));
+                        broken::answer_taken(&world, done.turn);
+                    }
+                    Err(_) => {}
                 }
                 settled
             }) as Boxed<_>
         };
-        self.send("answer", away, send).await
+        let (attempt, answer) = (*attempt, answer.clone());
+        let deed = move |settled: &Fenced<Answered>| Deed::Told {
+            attempt,
+            told: Told::Answer(answer.clone()),
+            applied: matches!(settled, Fenced::Applied(_)),
+        };
+        self.write("answer", away, request, deed).await
     }
 
     async fn give_up(&self, attempt: &Attempt, failure: &GiveUp) -> Result<Fenced<GaveUp>, SettleError> {
-        let send = || {
-            let (world, attempt, failure) = (Arc::clone(&self.0.world), *attempt, failure.clone());
+        let request = || {
+            let (world, attempt, mut failure) = (Arc::clone(&self.0.world), *attempt, failure.clone());
             Box::pin(async move {
-                let present = present(&world, attempt.run);
-                let settled = world.record.give_up(&taken_for(&world, attempt), &failure).await;
+                broken::failure_on_its_way(&world, &mut failure);
+                let taken = taken_for(&world, Mutant::NoFenceForOutcomes, attempt);
+                let settled = world.record.give_up(&taken, &failure).await;
                 if let Ok(Fenced::Applied(done)) = &settled {
                     world.count("failures");
                     world.note(format_args!("{attempt} gave up: {done:?}"));
-                    world.see(&Event::Settled { attempt, present });
+                    broken::failure_taken(&world, attempt.run);
                 }
                 settled
             }) as Boxed<_>
         };
-        self.send("give up", away, send).await
+        let (attempt, class) = (*attempt, failure.class);
+        let deed = move |settled: &Fenced<GaveUp>| Deed::Told {
+            attempt,
+            told: Told::Failure(class),
+            applied: matches!(settled, Fenced::Applied(_)),
+        };
+        self.write("give up", away, request, deed).await
     }
 
     async fn capped(&self, attempt: &Attempt, capped: &Capped) -> Result<Fenced<GaveUp>, SettleError> {
-        self.0.world.record.capped(attempt, capped).await
+        let request = || {
+            let (world, attempt, capped) = (Arc::clone(&self.0.world), *attempt, capped.clone());
+            Box::pin(async move {
+                let taken = taken_for(&world, Mutant::NoFenceForOutcomes, attempt);
+                let settled = world.record.capped(&taken, &capped).await;
+                if let Ok(Fenced::Applied(_)) = &settled {
+                    world.count("budgets used up");
+                }
+                settled
+            }) as Boxed<_>
+        };
+        let attempt = *attempt;
+        let deed = move |settled: &Fenced<GaveUp>| Deed::Told {
+            attempt,
+            told: Told::Capped,
+            applied: matches!(settled, Fenced::Applied(_)),
+        };
+        self.write("capped", away, request, deed).await
     }
 }
 
@@ -84,21 +101,27 @@ impl LandingRecord for Remote {
         attempt: &LandingAttempt,
         result: &LandingResult,
     ) -> Result<FencedLanding, RecordError> {
-        let send = || {
+        let request = || {
             let (world, attempt, result) = (Arc::clone(&self.0.world), *attempt, result.clone());
             Box::pin(async move {
-                let settled = world.record.settle_landing(&attempt, &result).await;
+                let taken = landing_taken_for(&world, attempt);
+                let settled = world.record.settle_landing(&taken, &result).await;
                 if let Ok(FencedLanding::Applied) = &settled {
                     world.count("landings");
                 }
-                world.see(&Event::Step);
                 settled
             }) as Boxed<_>
         };
-        self.send("settle landing", super::away, send).await
+        let (attempt, result) = (*attempt, result.clone());
+        let deed = move |settled: &FencedLanding| Deed::Landed {
+            attempt,
+            result: result.clone(),
+            applied: matches!(settled, FencedLanding::Applied),
+        };
+        self.write("settle landing", super::away, request, deed).await
     }
 
-    async fn release_landing(&self, attempt: &LandingAttempt) -> Result<FencedLanding, RecordError> {
-        self.0.world.record.release_landing(attempt).await
+    async fn release_landing(&self, _: &LandingAttempt) -> Result<FencedLanding, RecordError> {
+        self.nobody_asks("release landing")
     }
 }
