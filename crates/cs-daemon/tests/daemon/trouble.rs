@@ -5,7 +5,7 @@ use std::time::Duration;
 use cs_daemon::{Ended, control};
 use cs_fence::TokenSeed;
 use cs_journal::{ClaimRecord, ClaimRequest, Task, Want};
-use cs_model::{CardState, RunState};
+use cs_model::{CardState, Ending, RunState};
 use cs_supervise::{Lease, LeaseEnd, Limits};
 use libtest_mimic::Trial;
 
@@ -49,6 +49,14 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial(
             "an agent keeps its lease while its new daemon cannot carry it on",
             |world| keeps_its_lease(world, Call::RunBrief, "could not be carried on", 4),
+        ),
+        trial(
+            "scenario 21, PS-10: an agent whose process could not be noted on the record goes on to its answer",
+            goes_on_unnoted,
+        ),
+        trial(
+            "scenario 20, PS-11: an attempt that is cut short before its agent runs leaves no failure and no process",
+            nothing_of_what_never_ran,
         ),
         trial(
             "what makes passes fail is said once, and so is that it is over",
@@ -254,6 +262,38 @@ async fn keeps_its_lease(world: World, away: Call, said: &str, times: usize) {
     world.until_said("answered").await;
     daemon.leave().await;
     assert_eq!((world.starts("agent"), world.answers(card).await.len()), (1, 1));
+}
+
+async fn goes_on_unnoted(world: World) {
+    let agent = world.gated("agent");
+    let card = world.send("agent").await;
+    world.record.plan(Call::RecordProcess, [Instead::Away]);
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_said("could not be noted").await;
+    world.until_runs("agent").await;
+    assert!(world.is_alive("agent"));
+    world.open_gate("agent");
+    world.until_said("answered").await;
+    daemon.leave().await;
+    assert_eq!((world.starts("agent"), world.answers(card).await.len()), (1, 1));
+}
+
+async fn nothing_of_what_never_ran(world: World) {
+    let agent = world.gated("agent");
+    world.open_gate("agent");
+    let card = world.send("agent").await;
+    // New work is closed between its claim and its prompt.
+    world.record.plan(Call::Standing, [Instead::Pause]);
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert_eq!(world.starts("agent"), 0);
+    let run = world.card(card).await.runs.remove(0);
+    assert_eq!(run.state, RunState::Ended(Ending::Interrupted));
+    assert_eq!((run.failed_because, run.process, run.tries), (None, None, 0));
+    let met = world.record.met();
+    assert_eq!(
+        (met.get(&Call::GiveUp), met.get(&Call::Interrupt)),
+        (None, Some(&1))
+    );
 }
 
 async fn said_once(world: World) {

@@ -20,6 +20,7 @@ use cs_supervise::{Limits, ShimProgram};
 use cs_testkit::{MemoryStore, SeededIds, SetClock};
 use cs_worktree::{Git, GitSetup, Identity, OUTPUT_MAX_BYTES, Transport, Worktrees};
 use libtest_mimic::{Failed, Trial};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -38,9 +39,14 @@ pub(crate) fn trial<F: Future<Output = ()>>(
             .worker_threads(2)
             .enable_all()
             .build()?;
+        let world = World::new();
+        let root = world.root.path().to_owned();
         runtime
-            .block_on(async { tokio::time::timeout(LIMIT, test(World::new())).await })
-            .map_err(|_| Failed::from("it did not come to an end"))
+            .block_on(async { tokio::time::timeout(LIMIT, test(world)).await })
+            .map_err(|_| {
+                end_processes(&root);
+                Failed::from("it did not come to an end")
+            })
     })
 }
 
@@ -114,6 +120,36 @@ impl Staying {
     pub(crate) async fn leave(mut self) -> Ended {
         self.leave.send(()).unwrap();
         self.task.join_next().await.unwrap().unwrap().unwrap()
+    }
+}
+
+/// Agents outlive their daemon, and a test that failed: nothing of it stays.
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            end_processes(self.root.path());
+        }
+    }
+}
+
+/// Kills what a test left: every process whose environment or command line names its directory.
+fn end_processes(root: &Path) {
+    let needle = root.to_string_lossy().into_owned();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let number = entry.file_name().to_string_lossy().parse().ok();
+        let Some(pid) = number.and_then(Pid::from_raw).filter(|pid| *pid != getpid()) else {
+            continue;
+        };
+        // It is held before it is looked at: what is killed is what was seen.
+        let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
+            continue;
+        };
+        let read = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let text = [read("environ"), read("cmdline")].concat();
+        if String::from_utf8_lossy(&text).contains(&needle) {
+            // It may have ended meanwhile.
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
     }
 }
 
