@@ -114,8 +114,12 @@ impl Person {
             PauseKind::Drain
         };
         let came = world.record.pause(scope, kind, None, &person()).await;
-        if kind == PauseKind::Pause && came.is_ok() {
-            world.see(&Event::Paused { scope });
+        if came.is_ok() {
+            // The later one takes the place of one that was there.
+            world.see(&match kind {
+                PauseKind::Pause => Event::Paused { scope },
+                PauseKind::Drain => Event::Unpaused { scope },
+            });
         }
         told(world, "pauses", &came);
         self.paused = Some(scope);
