@@ -35,6 +35,8 @@ use crate::walk;
 const SNAPSHOTS_MAX: u32 = 64;
 /// Files that git refuses one by one before we stop trying.
 const REFUSED_MAX: usize = 50;
+/// From so many files on their contents are written as one pack: a file for each, and its way to the disk, costs several times as much.
+const PACKED_MIN: usize = 100;
 /// It has a line for each head that is merged.
 const MERGE_HEAD_MAX_BYTES: u64 = 64 << 10;
 
@@ -435,7 +437,11 @@ async fn add(store: &Store, look: &Look, files: Vec<RepoPath>) -> Result<Vec<Rep
             names.extend_from_slice(path.as_bytes());
             names.push(0);
         }
-        let add = look.call(store, "update-index");
+        let mut add = look.call(store, "update-index");
+        if list.len() >= PACKED_MIN {
+            // Git streams what it takes for large into one pack.
+            add = add.setting("core.bigFileThreshold=1");
+        }
         let add = add
             .args(["update-index", "--add", "--replace", "-z", "--stdin"])
             .limit(COPY_LIMIT)

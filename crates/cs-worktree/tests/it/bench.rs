@@ -73,8 +73,15 @@ impl Staying {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
-            .spawn();
-        Self(started.unwrap())
+            .spawn()
+            .unwrap();
+        // A starter goes on a moment before the system calls the new program by its own name.
+        let ours = fs::read("/proc/thread-self/comm").unwrap();
+        let comm = format!("/proc/{}/comm", started.id().unwrap());
+        while fs::read(&comm).unwrap() == ours {
+            std::thread::yield_now();
+        }
+        Self(started)
     }
 
     /// A process that holds a file open, and does so when this returns.

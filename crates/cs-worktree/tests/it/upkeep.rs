@@ -33,9 +33,19 @@ async fn a_store_with_many_files_is_packed_and_loses_nothing() {
     assert_eq!(Bench::open(bench.dir.path()).await.store_files().unwrap(), []);
     let tree = bench.prepare("c1").await;
     assert!(!files(&bench).await.are_many());
-    for n in 0..2_100 {
-        fs::write(tree.path.join(format!("file{n}")), format!("{n}\n")).unwrap();
-    }
+    let written = (0..2_100).map(|n| {
+        let file = tree.path.join(format!("file{n}"));
+        fs::write(&file, format!("{n}\n")).unwrap();
+        file.to_str().unwrap().to_owned()
+    });
+    let written: Vec<String> = written.collect();
+    // As many salvages of a few files each leave them: one by one.
+    let write = ["hash-object", "-w", "--"];
+    let write: Vec<&str> = write
+        .into_iter()
+        .chain(written.iter().map(String::as_str))
+        .collect();
+    bench.in_store(&write).await;
     let salvage = bench.salvage(&tree, "r1").await;
     // What no ref names any more stays in the store too.
     bench
@@ -96,4 +106,38 @@ async fn two_do_not_pack_a_store_at_once() {
     let packed = bench.worktrees.pack_store(&code()).await.unwrap();
     assert_eq!(packed, Packed::ByAnother);
     assert!(refuses(&bench).await);
+}
+
+#[tokio::test]
+async fn many_files_come_into_a_store_as_one_pack() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    let packs = || {
+        let files = fs::read_dir(bench.store().join("objects/pack"))
+            .unwrap()
+            .flatten();
+        files
+            .filter(|file| file.path().extension().is_some_and(|kind| kind == "pack"))
+            .count()
+    };
+    let before = packs();
+    let files: Vec<String> = (0..150).map(|n| format!("file-{n}")).collect();
+    for file in &files {
+        fs::write(tree.path.join(file), format!("the content of {file}\n")).unwrap();
+    }
+    let salvage = bench.salvage(&tree, "r1").await;
+    assert_eq!(salvage.completeness, Completeness::Complete);
+    assert_eq!(packs(), before + 1);
+    let commit = salvage.commit.unwrap();
+    for file in &files[..3] {
+        let saved = bench
+            .in_store(&["cat-file", "blob", &format!("{commit}:{file}")])
+            .await;
+        assert_eq!(saved, format!("the content of {file}"));
+    }
+    let saved = bench
+        .in_store(&["ls-tree", "-r", "--name-only", commit.as_str()])
+        .await;
+    assert!(files.iter().all(|file| saved.lines().any(|line| line == file)));
+    bench.in_store(&["fsck", "--strict", "--no-dangling"]).await;
 }
