@@ -45,3 +45,27 @@ fn a_daemon_whose_record_is_taken_away_keeps_its_agent_says_the_cure_and_leaves_
     desk.run_once();
     assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
 }
+
+/// The record is not asked about what stands still here.
+#[test]
+fn an_agent_is_paused_and_goes_on_also_while_the_record_cannot_be_used() {
+    let desk = Desk::new();
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "any", "steps": [here, wait, {"final": "Done."}]}]));
+    let card = desk.send("Wait");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    let (record, aside) = (desk.state().join("record.db"), desk.path("outside/record.db"));
+    fs::rename(&record, &aside).expect("it is moved");
+    fs::create_dir(&record).expect("something else is in its place");
+    desk.ok(&["pause", &card]);
+    assert!(desk.all_agents_stand_still(), "{:?}", desk.agents());
+    let refused = desk.fails(1, &["stop", "--", "----"]);
+    assert!(refused.contains("no agent of it runs"), "{refused}");
+    desk.ok(&["resume", &card]);
+    assert!(!desk.all_agents_stand_still());
+    fs::remove_dir(&record).expect("it is empty");
+    fs::rename(&aside, &record).expect("it is moved back");
+    desk.ok(&["stop", &card]);
+}

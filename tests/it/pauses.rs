@@ -72,28 +72,6 @@ fn a_pause_holds_for_the_attempt_that_follows_one_whose_shim_died() {
     daemon.kill();
 }
 
-/// The record is not asked about what stands still here.
-#[test]
-fn an_agent_is_paused_and_goes_on_also_while_the_record_cannot_be_used() {
-    let desk = Desk::new();
-    let card = waiting(&desk);
-    let daemon = desk.daemon();
-    desk.until_there(&desk.path("outside/gate"));
-    daemon.kill();
-    let (record, aside) = (desk.state().join("record.db"), desk.path("outside/record.db"));
-    std::fs::rename(&record, &aside).expect("it is moved");
-    std::fs::create_dir(&record).expect("something else is in its place");
-    desk.ok(&["pause", &card]);
-    assert!(desk.all_agents_stand_still(), "{:?}", desk.agents());
-    let refused = desk.fails(1, &["stop", "--", "----"]);
-    assert!(refused.contains("no agent of it runs"), "{refused}");
-    desk.ok(&["resume", &card]);
-    assert!(!desk.all_agents_stand_still());
-    std::fs::remove_dir(&record).expect("it is empty");
-    std::fs::rename(&aside, &record).expect("it is moved back");
-    desk.ok(&["stop", &card]);
-}
-
 /// PS-33, PS-34.
 #[test]
 fn a_paused_agent_stands_still_over_a_restart_of_the_daemon_until_somebody_lets_it_go_on() {

@@ -27,7 +27,7 @@ pub(crate) struct TailArgs {
     /// Go on until interrupted.
     #[arg(short, long)]
     follow: bool,
-    /// All that a stopped or failed attempt said, not only its last 200 messages.
+    /// All that a stopped or failed attempt said, not only its last 200 lines.
     #[arg(long)]
     all: bool,
 }
@@ -43,7 +43,7 @@ enum TailWire<'a> {
         run: RunId,
         epoch: u32,
         state: &'static str,
-        /// How many of its messages are left out.
+        /// How many of its lines are left out.
         left_out: u64,
         /// The file that holds all of them.
         file: PathBuf,
@@ -67,11 +67,7 @@ pub(crate) async fn tail(app: &App, args: &TailArgs) -> Result<(), Failure> {
         desk: &desk,
         card,
         seq: TurnSeq::START,
-        shown: if args.all {
-            usize::MAX
-        } else {
-            ended::MESSAGES_SHOWN
-        },
+        shown: if args.all { usize::MAX } else { ended::LINES_SHOWN },
         live: None,
         done: None,
     };
@@ -98,7 +94,7 @@ struct Printer<'a> {
     desk: &'a Desk,
     card: CardId,
     seq: TurnSeq,
-    /// How many messages of an attempt that is over are printed.
+    /// How many lines of an attempt that is over are printed.
     shown: usize,
     live: Option<Live>,
     /// The attempt whose transcript was printed to its end.
@@ -168,7 +164,7 @@ impl Printer<'_> {
             Ok(0) => format!("  all of it is in {file}"),
             left_out => format!(
                 "  {} before these: `cs-panel tail --all {}` prints all, and all are in {file}",
-                text::count(left_out.unwrap_or(usize::MAX), "message"),
+                text::count(left_out.unwrap_or(usize::MAX), "line"),
                 self.card.short()
             ),
         })

@@ -92,10 +92,7 @@ fn a_failed_agent_is_shown_with_its_last_words() {
         now.contains("\n  attempt 1 of run [ID] (failed) said:\n    | 51\n"),
         "{now}"
     );
-    assert!(
-        now.contains("\n    | 250\n    50 messages before these: "),
-        "{now}"
-    );
+    assert!(now.contains("\n    | 250\n    50 lines before these: "), "{now}");
     assert!(now.contains("transcript"), "{now}");
     let all = desk.run(&["tail", "--all", &card]);
     assert!(all.contains("(failed) said:\n    | 1\n    | 2\n"), "{all}");
