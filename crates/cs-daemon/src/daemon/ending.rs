@@ -22,16 +22,9 @@ pub(super) fn unfollowed(agents: &[String]) -> String {
 impl Daemon {
     /// Names the agents that run.
     pub(super) fn agents_at_work(&self) -> Vec<String> {
-        let flights = self.flights.iter();
-        flights
-            .filter_map(|(run, flight)| {
-                let pid = self.cx.pid_of(*run)?;
-                Some(format!(
-                    "run {} of card {} with pid {pid}",
-                    run.short(),
-                    flight.card.short()
-                ))
-            })
+        // Also those that could not be followed any more before the loss of the directory was seen.
+        let seen = self.cx.agents_seen().into_iter();
+        seen.map(|(run, card, pid)| format!("run {} of card {} with pid {pid}", run.short(), card.short()))
             .collect()
     }
 
