@@ -3,7 +3,7 @@
 mod account;
 mod server;
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -92,6 +92,8 @@ pub(crate) fn with_server_for_bench(body: impl FnOnce(&str) -> Result<()>) -> Re
 }
 
 fn with_server_of(used: Use, place: Place, body: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+    // Held to the end: what another run records meanwhile is no leftover.
+    let _lock = lock(used)?;
     if let Some(left) = recorded(used)? {
         stop(used, &left)?;
     }
@@ -99,6 +101,24 @@ fn with_server_of(used: Use, place: Place, body: impl FnOnce(&str) -> Result<()>
     let outcome = body(&server.url());
     let stopped = stop(used, &server);
     outcome.and(stopped)
+}
+
+/// Makes sure that no other run of this checkout has such a server.
+fn lock(used: Use) -> Result<File> {
+    let path = used.state_file().with_extension("lock");
+    if let Some(target) = path.parent() {
+        fs::create_dir_all(target).with_context(|| format!("cannot make {}", target.display()))?;
+    }
+    let file = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!(
+            "another run in this checkout has a throw-away Postgres: wait for its end, or use another checkout or CARGO_TARGET_DIR"
+        ),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
 }
 
 fn start(used: Use, place: Place) -> Result<Server> {
