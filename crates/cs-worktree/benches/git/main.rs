@@ -110,10 +110,14 @@ impl Bench {
             trees.push(time);
             change(&clone, round)?;
             change(&tree.path, round)?;
-            let raw = Box::pin(raw_commit(&clone));
-            let ours = Box::pin(timed(async {
-                Ok(self.worktrees.salvage(&tree, &run, "a bench").await?)
-            }));
+            let raw = Box::pin(async {
+                settle_disk().await?;
+                raw_commit(&clone).await
+            });
+            let ours = Box::pin(async {
+                settle_disk().await?;
+                timed(async { Ok(self.worktrees.salvage(&tree, &run, "a bench").await?) }).await
+            });
             let ((raw, ()), (time, salvage)) = in_turn(round, raw, ours).await?;
             commits.push(raw);
             salvages.push(time);
@@ -182,6 +186,13 @@ async fn in_turn<A, B>(
     }
     let ours = ours.await?;
     Ok((raw.await?, ours))
+}
+
+/// Brings to the disk what was written before. What is saved must be on the disk, and on a file system with a journal that waits for
+/// whatever else was just written, here two trees of 110 MB: an agent has worked for minutes since its tree was made.
+async fn settle_disk() -> Done {
+    tokio::task::spawn_blocking(rustix::fs::sync).await?;
+    Ok(())
 }
 
 async fn raw_commit(clone: &Path) -> Done<(f64, ())> {
