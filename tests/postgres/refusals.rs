@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::desk::Desk;
 use crate::record::Record;
 
@@ -25,4 +27,21 @@ fn a_record_is_made_by_migrate_only_and_a_password_is_never_printed() {
     assert!(!said.contains("verysecret"), "{said}");
     let log = std::fs::read_to_string(desk.state().join("log")).unwrap_or_default();
     assert!(!log.contains("verysecret"), "{log}");
+}
+
+#[test]
+fn a_card_that_cannot_be_read_holds_up_no_other_and_no_daemon() {
+    let record = Arc::new(Record::new());
+    let desk = Desk::on(Arc::clone(&record));
+    desk.script(&json!([{"when": "any", "steps": [{"final": "Done."}]}]));
+    let bad = desk.send("Never mind");
+    let good = desk.send("Work");
+    record.sql(&format!(
+        "update cards set person = '' where id::text like '%{bad}'"
+    ));
+    // Its second daemon has a ledger of its own.
+    for _ in 0..2 {
+        desk.run_once();
+        assert_eq!(desk.said_by(&good, "agent"), ["Done."]);
+    }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cs_model::{LandingId, LandingState, RunId};
-use cs_record::{CardFilter, HeldProcess, RecordError};
+use cs_record::{CardFilter, HeldProcess};
 
 use tokio::time::Instant;
 
@@ -96,9 +96,9 @@ impl Daemon {
 
     async fn hand_back_landings(&self, carried: &BTreeSet<LandingId>) -> Result<(), Trouble> {
         let machine = self.cx.deps.machine.id;
-        let cards = self.cx.deps.record.cards.cards(CardFilter::All).await?;
-        // A landing that is left out here is given back by nobody later.
-        for summary in cards.all().map_err(RecordError::from)? {
+        // A card that lands is not over. One that cannot be read holds up no other: it is looked at again with the next comparison.
+        let cards = self.cx.deps.record.cards.cards(CardFilter::Current).await?;
+        for summary in cards.rows {
             let Some(landing) = summary.landing else { continue };
             let is_ours = landing.machine == machine && landing.state == LandingState::Running;
             if is_ours
