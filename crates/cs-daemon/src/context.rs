@@ -1,11 +1,9 @@
 //! What every part of a running daemon shares.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
 use cs_journal::Journal;
-use cs_model::{AskId, CardId, CodebaseId, Epoch, RunId};
+use cs_model::{AskId, CodebaseId, Epoch, RunId};
 use tokio::sync::Notify;
 
 use crate::admission::{Admission, AdmissionFacts, admission};
@@ -23,27 +21,9 @@ pub(crate) struct Context {
     pub(crate) journal: Journal,
     /// Tells the loop that something changed.
     pub(crate) wake: Notify,
-    /// The processes of the agents that were seen to run.
-    pub(crate) agents: Mutex<BTreeMap<RunId, (CardId, u32)>>,
 }
 
 impl Context {
-    /// Notes which process the agent of a run is.
-    pub(crate) fn runs_as(&self, run: RunId, card: CardId, pid: u32) {
-        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        agents.retain(|known, _| self.journal.holds_run(*known));
-        agents.insert(run, (card, pid));
-    }
-
-    /// Returns the runs that are not over, whether somebody follows them or not, with their cards and the processes that their agents
-    /// were when they were seen last.
-    pub(crate) fn agents_seen(&self) -> Vec<(RunId, CardId, u32)> {
-        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        agents.retain(|known, _| self.journal.holds_run(*known));
-        let seen = agents.iter().map(|(run, (card, pid))| (*run, *card, *pid));
-        seen.collect()
-    }
-
     /// Asks whether new work may start now: on a codebase, or on this machine at all.
     pub(crate) async fn admission(&self, codebase: Option<CodebaseId>) -> Result<Admission, RecordError> {
         let pauses = self.deps.record.machines.pauses(self.deps.machine.id).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cs_fence::Attempt;
@@ -102,7 +102,7 @@ pub enum DaemonError {
         unfollowed(agents)
     )]
     StateGone {
-        /// The agents that run on, which nobody can follow any more: run, card, and pid where it is known.
+        /// The agents that run on, which nobody can follow any more: run, card and pid of each.
         agents: Vec<String>,
     },
     /// A run failed to be carried on, with `--once`.
@@ -210,7 +210,6 @@ impl Daemon {
                 state,
                 journal,
                 wake: Notify::new(),
-                agents: Mutex::default(),
             }),
             lock,
             presence,

@@ -27,6 +27,7 @@ use cs_supervise::{
 
 pub use allowance::{Allowance, Alone};
 pub use attempt_file::AttemptFile;
+pub use errors::last_words;
 pub use follow::LostSight;
 pub use shims::ShimExecutions;
 pub use stop::{StopLevel, StopSwitch};

@@ -38,6 +38,7 @@ pub use deps::{Checkouts, Deps, MachineIdentity, Preparation, RecordPorts, Repor
 pub use executions::{
     Allowance, Alone, AttemptFile, ExecutionEnd, Executions, Found, HeldExecution, HoldTrouble, Launch,
     LostSight, Patience, RunningExecution, ShimExecutions, StopLevel, StopSwitch, execution_name, is_done,
+    last_words,
 };
 pub use host::{Host, ThisHost};
 pub use leftovers::{

@@ -13,6 +13,7 @@ use crate::error::{JournalError, LedgerError};
 use crate::event::Event;
 use crate::ledger::{Ledger, Opening};
 use crate::owner::{Claimed, Recovered};
+use crate::state::Stage;
 use crate::window::Window;
 use crate::{Action, ClaimRecord, ClaimRequest, ClaimedRun, Receipt, Task};
 
@@ -201,6 +202,26 @@ impl Journal {
         let inner = self.shared.lock();
         let mut entries = inner.ledger.state().runs().values();
         entries.any(|entry| entry.row.run == run && entry.stage.is_starting())
+    }
+
+    /// Returns the attempts whose agents were started and whose end is not known, with their processes as
+    /// [`Registered::started`](crate::Registered::started) was told them.
+    #[must_use]
+    pub fn agents(&self) -> Vec<(ClaimedRun, String)> {
+        let inner = self.shared.lock();
+        let entries = inner.ledger.state().runs().values();
+        let at_work = entries.filter_map(|entry| match &entry.stage {
+            Stage::Started(execution) | Stage::Acknowledged(execution) => {
+                Some((entry.row.clone(), execution.agent.clone()))
+            }
+            Stage::Claimed
+            | Stage::Prepared { .. }
+            | Stage::Registered { .. }
+            | Stage::Settling { .. }
+            | Stage::Failed { .. }
+            | Stage::Interrupted { .. } => None,
+        });
+        at_work.collect()
     }
 
     /// Returns another attempt of the same run of which something may run here. While there is one, this attempt cannot be

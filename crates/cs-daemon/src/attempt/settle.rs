@@ -16,12 +16,12 @@ use tokio::time::Instant;
 
 use super::interrupted::report_interrupted;
 use super::nearly::say_when_nearly_used_up;
-use super::setup::{last_words, setup_failed, setup_status};
+use super::setup::{setup_failed, setup_status};
 use super::start::FailureNote;
 use super::{Carried, Incomplete, Trouble, Work, still_there};
 use crate::borders::Border;
 use crate::context::Context;
-use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch};
+use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch, last_words};
 use crate::outcome::{AttemptOutcome, Telling, process_end};
 
 /// An attempt whose agent had its prompt.
@@ -112,7 +112,7 @@ fn keep_outcome(
 ) -> Result<Settling, Trouble> {
     let mut outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));
     let execution = cx.state.execution(name);
-    let said = || last_words(&ExecutionDir::at(execution.clone()).stderr_spool());
+    let said = || last_words(&ExecutionDir::at(execution.clone()).stderr_spool()).unwrap_or_default();
     if let Some(failed) = setup_failed(setup_status(&execution), said) {
         outcome.task = failed;
     }

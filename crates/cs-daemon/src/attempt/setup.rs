@@ -5,16 +5,12 @@
 //! error of the execution. It runs once for a tree, and again after it failed or the command was changed.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs;
 use std::path::Path;
 
 use cs_model::FailureClass;
 
 use crate::outcome::Task;
-
-/// How much of the end of what a setup command wrote is looked at.
-const LAST_WORDS_BYTES: u64 = 4096;
 
 /// The file of an execution that says how its setup command stands.
 const STATUS: &str = "setup";
@@ -90,19 +86,6 @@ fn reason(code: i32, said: impl FnOnce() -> String) -> String {
     }
 }
 
-/// The end of a file, where there is one.
-pub(super) fn last_words(file: &Path) -> String {
-    let read = || {
-        let mut file = File::open(file)?;
-        let from = file.metadata()?.len().saturating_sub(LAST_WORDS_BYTES);
-        file.seek(SeekFrom::Start(from))?;
-        let mut end = Vec::new();
-        file.take(LAST_WORDS_BYTES).read_to_end(&mut end)?;
-        io::Result::Ok(end)
-    };
-    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
-}
-
 /// The name of the program in the last complaint of a shell, `sh: 1: make: not found` in one or another wording, without its
 /// directory: a local path is nothing for the record (WT-4).
 fn program_of(said: &str) -> Option<String> {
@@ -121,6 +104,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::executions::last_words;
 
     struct Place {
         dir: tempfile::TempDir,
@@ -156,7 +140,7 @@ mod tests {
         }
 
         fn reason(&self) -> String {
-            let said = || last_words(&self.dir.path().join("stderr"));
+            let said = || last_words(&self.dir.path().join("stderr")).expect("readable");
             match setup_failed(self.status(), said) {
                 Some(Task::Failed { reason, .. }) => reason,
                 other => panic!("{other:?}"),

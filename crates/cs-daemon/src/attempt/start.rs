@@ -339,7 +339,6 @@ async fn started(
 /// does not know any more has nothing to work for, and nobody else will ever end it: it is stopped.
 pub(super) async fn note_process(cx: &Context, started: &Started, agent: &ProcessFact, stop: &StopSwitch) {
     let row = started.row();
-    cx.runs_as(row.run, row.card, agent.pid);
     match cx
         .deps
         .record

@@ -1,5 +1,6 @@
 //! The end of a daemon: whether anything is left to do, and who goes on without it.
 
+use cs_fence::ProcessFact;
 use cs_model::{Epoch, RunId};
 use cs_record::RecordError;
 
@@ -23,8 +24,13 @@ impl Daemon {
     /// Names the agents that run.
     pub(super) fn agents_at_work(&self) -> Vec<String> {
         // Also those that could not be followed any more before the loss of the directory was seen.
-        let seen = self.cx.agents_seen().into_iter();
-        seen.map(|(run, card, pid)| format!("run {} of card {} with pid {pid}", run.short(), card.short()))
+        let known = self.cx.journal.agents().into_iter();
+        known
+            .filter_map(|(row, agent)| {
+                let agent: ProcessFact = serde_json::from_str(&agent).ok()?;
+                let (run, card) = (row.run.short(), row.card.short());
+                Some(format!("run {run} of card {card} with pid {}", agent.pid))
+            })
             .collect()
     }
 

@@ -225,16 +225,17 @@ impl<'a> Output<'a> {
         };
         let offsets = SpoolOffsets { stdout, stderr: 0 };
         let mut puncher = self.puncher.take();
-        let kept = self.bound.keep(&events, transcript.length_bytes());
+        let cut = self.bound.cut(&events, transcript.length_bytes());
         let appended = tokio::task::spawn_blocking(move || {
-            let result = transcript.append(&kept, offsets);
+            let kept = cut.as_deref().unwrap_or(&events);
+            let result = transcript.append(kept, offsets);
             // Without an event no offset was kept.
             if result.is_ok() && !kept.is_empty() {
                 puncher = puncher.and_then(|puncher| punch(puncher, stdout));
             }
-            (transcript, puncher, result)
+            (transcript, puncher, events, result)
         });
-        let (transcript, puncher, result) =
+        let (transcript, puncher, events, result) =
             appended.await.map_err(|error| LostSight::Thread(error.into()))?;
         self.transcript = Some(transcript);
         self.puncher = puncher;

@@ -33,21 +33,18 @@ impl Bound {
         }
     }
 
-    /// Returns what of these events is kept in a transcript that has this length: all, or beyond the limit what the settlement needs, after
-    /// one event that says so.
-    pub(super) fn keep(&mut self, events: &[Event], length_bytes: u64) -> Vec<Event> {
-        let Some(most_bytes) = self.most_bytes.filter(|most| length_bytes >= *most) else {
-            return events.to_vec();
-        };
+    /// Cuts what of these events goes into a transcript that has this length. Nothing is cut, `None`, up to the limit; beyond it is kept what
+    /// the settlement needs, after one event that says so.
+    pub(super) fn cut(&mut self, events: &[Event], length_bytes: u64) -> Option<Vec<Event>> {
+        let most_bytes = self.most_bytes.filter(|most| length_bytes >= *most)?;
         let said = (!std::mem::replace(&mut self.is_said, true)).then(|| Event::Progress {
             text: format!(
                 "what follows is not kept, since the transcript has reached {} MiB (`output` in the configuration)",
                 most_bytes >> 20
             ),
         });
-        said.into_iter()
-            .chain(events.iter().filter(|event| counts(event)).cloned())
-            .collect()
+        let counting = events.iter().filter(|event| counts(event)).cloned();
+        Some(said.into_iter().chain(counting).collect())
     }
 }
 
@@ -99,13 +96,13 @@ mod tests {
         let answer = Event::Final { text: "a".to_owned() };
         let mut bound = Bound::new(Some(3 << 20));
         let events = [text("1\n"), answer.clone()];
-        assert_eq!(bound.keep(&events, (3 << 20) - 1), events);
-        let kept = bound.keep(&events, 3 << 20);
+        assert_eq!(bound.cut(&events, (3 << 20) - 1), None);
+        let kept = bound.cut(&events, 3 << 20).expect("it is cut");
         assert!(
             matches!(&kept[..], [Event::Progress { text }, last] if text.contains("3 MiB") && *last == answer),
             "{kept:?}"
         );
-        assert_eq!(bound.keep(&events, 3 << 20), [answer]);
-        assert_eq!(Bound::new(None).keep(&events, u64::MAX), events);
+        assert_eq!(bound.cut(&events, 3 << 20), Some(vec![answer]));
+        assert_eq!(Bound::new(None).cut(&events, u64::MAX), None);
     }
 }

@@ -1,11 +1,11 @@
 //! Stops that come at bad moments.
 
 use cs_daemon::control::{self, Stopped};
-use cs_model::{Ending, RunState};
+use cs_model::{CardId, Ending, RunState};
 use libtest_mimic::Trial;
 
 use crate::record::{Call, Instead};
-use crate::world::{World, trial};
+use crate::world::{Staying, World, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -58,14 +58,20 @@ async fn while_it_rests(world: World) {
     daemon.leave().await;
 }
 
-/// Invariant 1.
-async fn stopped_unnoted(world: World) {
+/// An agent waits at its gate, and its process could not be noted on the record.
+async fn not_noted(world: &World) -> (String, CardId, Staying) {
     let agent = world.gated("agent");
     let card = world.send("agent").await;
     world.record.plan(Call::RecordProcess, [Instead::Away]);
     let daemon = world.daemon(&[("agent", &agent)]).await;
     world.until_runs("agent").await;
     world.until_said("could not be noted").await;
+    (agent, card, daemon)
+}
+
+/// Invariant 1.
+async fn stopped_unnoted(world: World) {
+    let (agent, card, daemon) = not_noted(&world).await;
     daemon.leave().await;
     world.stop(card).await;
 
@@ -78,12 +84,7 @@ async fn stopped_unnoted(world: World) {
 /// Invariant 1.
 async fn followed(world: World) {
     let world = world.with_slots(2);
-    let agent = world.gated("agent");
-    let card = world.send("agent").await;
-    world.record.plan(Call::RecordProcess, [Instead::Away]);
-    let daemon = world.daemon(&[("agent", &agent)]).await;
-    world.until_runs("agent").await;
-    world.until_said("could not be noted").await;
+    let (agent, card, daemon) = not_noted(&world).await;
     world.stop(card).await;
     world.send_more(card).await;
     control::poke(&world.state()).await;
@@ -98,12 +99,7 @@ async fn followed(world: World) {
 
 /// Invariant 7. The process could not be noted, the ledger was lost, and a person stopped the card meanwhile.
 async fn unknown_to_all(world: World) {
-    let agent = world.gated("agent");
-    let card = world.send("agent").await;
-    world.record.plan(Call::RecordProcess, [Instead::Away]);
-    let daemon = world.daemon(&[("agent", &agent)]).await;
-    world.until_runs("agent").await;
-    world.until_said("could not be noted").await;
+    let (agent, card, daemon) = not_noted(&world).await;
     daemon.leave().await;
     std::fs::remove_file(world.state().ledger()).unwrap();
     world.stop(card).await;

@@ -78,8 +78,31 @@ impl Invariant for OneOwner {
 #[derive(Debug, Default)]
 pub(super) struct OneProcess {
     gone: BTreeSet<(RunId, Epoch)>,
+    ended: EndedByPeople,
+}
+
+/// The attempts that were live until a person acted.
+#[derive(Debug, Default)]
+pub(super) struct EndedByPeople {
     live: BTreeSet<(RunId, Epoch)>,
-    ended_by_people: BTreeSet<(RunId, Epoch)>,
+    ended: BTreeSet<(RunId, Epoch)>,
+}
+
+impl EndedByPeople {
+    /// Takes a change in. To be told of each.
+    pub(super) fn see(&mut self, moment: &Moment<'_>) {
+        let runs = moment.rows.runs.iter();
+        let running = runs.filter(|run| run.state == RunState::Running);
+        let live = running.map(|run| (run.id, run.epoch)).collect();
+        if let Event::Acted = moment.event {
+            self.ended.extend(self.live.difference(&live));
+        }
+        self.live = live;
+    }
+
+    pub(super) fn has(&self, attempt: (RunId, Epoch)) -> bool {
+        self.ended.contains(&attempt)
+    }
 }
 
 impl Invariant for OneProcess {
@@ -88,16 +111,7 @@ impl Invariant for OneProcess {
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        let running = moment
-            .rows
-            .runs
-            .iter()
-            .filter(|run| run.state == RunState::Running);
-        let live: BTreeSet<_> = running.map(|run| (run.id, run.epoch)).collect();
-        if let Event::Acted = moment.event {
-            self.ended_by_people.extend(self.live.difference(&live));
-        }
-        self.live = live;
+        self.ended.see(moment);
         let Event::Go {
             machine,
             attempt,
@@ -112,7 +126,7 @@ impl Invariant for OneProcess {
         for other in moment.machines {
             for (key, at_work) in other.attempts_at_work() {
                 let is_elsewhere = other.index != *machine;
-                if at_work == *card && !(is_elsewhere && self.ended_by_people.contains(&key)) {
+                if at_work == *card && !(is_elsewhere && self.ended.has(key)) {
                     return Err(format!(
                         "{attempt} got its prompt on machine {machine} while {}.{} works on card {} on machine {}",
                         key.0.short(),

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use cs_fence::InterruptOutcome;
-use cs_model::{Epoch, FailureClass, RunId, RunState};
+use cs_model::{Epoch, FailureClass, RunId};
 use cs_settle::Answer;
 use cs_supervise::Limit;
 use cs_testkit::Rows;
 
+use super::attempts::EndedByPeople;
 use super::{Deed, Event, Invariant, Moment, Told, Write};
 use crate::execution::{End, Truth};
 use crate::ledger;
@@ -178,9 +179,7 @@ fn was_cut_short(machine: &Machine, key: Key) -> Result<(), String> {
 /// Invariant 8, in the end: no answer is missing, but of an attempt that somebody else ended while it was the present one.
 #[derive(Debug, Default)]
 pub(super) struct NoOutcomeLost {
-    live: BTreeSet<Key>,
-    /// Attempts that a person ended.
-    ended: BTreeSet<Key>,
+    ended: EndedByPeople,
 }
 
 impl Invariant for NoOutcomeLost {
@@ -189,16 +188,7 @@ impl Invariant for NoOutcomeLost {
     }
 
     fn see(&mut self, moment: &Moment<'_>) -> Result<(), String> {
-        let running = moment
-            .rows
-            .runs
-            .iter()
-            .filter(|run| run.state == RunState::Running);
-        let live: BTreeSet<Key> = running.map(|run| (run.id, run.epoch)).collect();
-        if let Event::Acted = moment.event {
-            self.ended.extend(self.live.difference(&live));
-        }
-        self.live = live;
+        self.ended.see(moment);
         let Event::AtRest = moment.event else {
             return Ok(());
         };
@@ -218,7 +208,7 @@ impl NoOutcomeLost {
                 let words = execution.words();
                 if let Truth::Ended(end) = execution.truth()
                     && due(&end) == Due::Answer
-                    && !self.ended.contains(&key)
+                    && !self.ended.has(key)
                     && !said.contains(words.as_str())
                 {
                     let card = execution.attempt.row.card;

@@ -100,14 +100,20 @@ async fn commits_of_the_person_come_into_a_tree_with_a_split_index() {
     assert_eq!(names_in(&bench.store(), "sharedindex."), Vec::<OsString>::new());
 }
 
-#[tokio::test]
-async fn a_landing_goes_through_in_a_repository_with_a_split_index() {
+/// Work that is to land in a repository with a split index.
+async fn to_land() -> (Bench, Tree, Oid) {
     let bench = bench().await;
     split(&bench.user).await;
     let tree = bench.prepare("c1").await;
     bench.agent_commits(&tree, "many3", "landed\n").await;
     bench.agent_commits(&tree, "added", "landed\n").await;
     let tip = bench.collect(&tree, "r1").await.tip;
+    (bench, tree, tip)
+}
+
+#[tokio::test]
+async fn a_landing_goes_through_in_a_repository_with_a_split_index() {
+    let (bench, tree, tip) = to_land().await;
     fs::write(bench.user.join("src/b.txt"), "of the user\n").unwrap();
     let ready = bench.ready(&tree, &tip, "l1").await;
     let outcome = bench.worktrees.execute_move(&ready).await.unwrap();
@@ -119,12 +125,7 @@ async fn a_landing_goes_through_in_a_repository_with_a_split_index() {
 /// A landing whose git died when it had written files and no index.
 #[tokio::test]
 async fn a_half_landing_is_undone_in_a_repository_with_a_split_index() {
-    let bench = bench().await;
-    split(&bench.user).await;
-    let tree = bench.prepare("c1").await;
-    bench.agent_commits(&tree, "many3", "landed\n").await;
-    bench.agent_commits(&tree, "added", "landed\n").await;
-    let tip = bench.collect(&tree, "r1").await.tip;
+    let (bench, tree, tip) = to_land().await;
     let before = picture(&bench.user);
     let ready = bench.ready(&tree, &tip, "l1").await;
     let name = format!("refs/cs-panel/land/{}", ready.landing);

@@ -1,15 +1,12 @@
 //! The end of what a failed agent wrote to its standard error: the first thing that a person looks for.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use cs_daemon::StateDir;
+use cs_daemon::{StateDir, last_words};
 use cs_record::Run;
 use cs_supervise::ExecutionDir;
 
-/// How much of the end of the file is read, in bytes.
-const TAIL_BYTES: u64 = 4096;
 /// How many of the last lines are shown.
 const LINES_SHOWN: usize = 5;
 
@@ -39,16 +36,7 @@ pub(super) fn of(state: &StateDir, run: &Run) -> io::Result<Option<Complaint>> {
 }
 
 fn last_lines(path: &Path) -> io::Result<Vec<String>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let from = file.metadata()?.len().saturating_sub(TAIL_BYTES);
-    file.seek(SeekFrom::Start(from))?;
-    let mut end = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut end)?;
-    let text = String::from_utf8_lossy(&end);
+    let text = last_words(path)?;
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let first = lines.len().saturating_sub(LINES_SHOWN);
     Ok(lines.iter().skip(first).map(|line| (*line).to_owned()).collect())
