@@ -45,3 +45,34 @@ fn a_card_that_cannot_be_read_holds_up_no_other_and_no_daemon() {
         assert_eq!(desk.said_by(&good, "agent"), ["Done."]);
     }
 }
+
+/// Its agent worked when its card was spoiled, and its end cannot be told.
+#[test]
+fn a_card_that_cannot_be_read_when_its_attempt_ends_holds_up_no_other() {
+    let record = Arc::new(Record::new());
+    let desk = Desk::on(Arc::clone(&record));
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([
+        {"when": "any", "contains": "Wait", "steps": [here, wait, {"final": "Waited."}]},
+        {"when": "any", "steps": [{"final": "Done."}]}]));
+    let bad = desk.send("Wait");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    record.sql(&format!(
+        "update cards set person = '' where id::text like '%{bad}'"
+    ));
+    desk.open_gate("gate");
+    let log = || std::fs::read_to_string(desk.path("daemon.log")).unwrap_or_default();
+    desk.until("its end cannot be told", || {
+        log().contains("could not be carried on now").then_some(())
+    });
+    let good = desk.send("Work");
+    desk.until("the other has answered", || {
+        (desk.said_by(&good, "agent") == ["Done."]).then_some(())
+    });
+    record.sql("update cards set person = 'user' where person = ''");
+    desk.until("it has answered", || {
+        (desk.said_by(&bad, "agent") == ["Waited."]).then_some(())
+    });
+    daemon.kill();
+}

@@ -11,8 +11,8 @@ mod start;
 use std::sync::Arc;
 
 use cs_journal::{
-    Acknowledged, Claimed, FailedPreparation, InterruptReceipt, JournalError, LedgerError, NotDurable,
-    Prepared, Registered, Settling, Started,
+    Acknowledged, Claimed, ClaimedRun, FailedPreparation, InterruptReceipt, JournalError, LedgerError,
+    NotDurable, Prepared, Registered, Settling, Started,
 };
 use cs_model::{CardId, Epoch, RunId};
 use cs_record::{RecordError, StoppedRun};
@@ -86,6 +86,18 @@ pub(crate) enum Trouble {
     },
     #[error("the ledger holds something that this version does not understand")]
     Payload(#[from] serde_json::Error),
+}
+
+impl Trouble {
+    /// Whether a row of the record cannot be read. Nothing is taken on its card before it can, so others need not wait.
+    pub(crate) const fn is_corrupt(&self) -> bool {
+        matches!(
+            self,
+            Self::Record(RecordError::Corrupt(_))
+                | Self::Fence(cs_fence::FenceError::Corrupt(_))
+                | Self::Settle(SettleError::Corrupt(_))
+        )
+    }
 }
 
 impl<S: std::fmt::Debug> From<NotDurable<S>> for Trouble {
@@ -195,6 +207,18 @@ pub(crate) enum ToTell {
     Interrupted(InterruptReceipt),
     /// Nothing: only the execution is to be accounted for.
     Close(Acknowledged),
+}
+
+impl ToTell {
+    /// What the claim gave.
+    pub(crate) fn row(&self) -> &ClaimedRun {
+        match self {
+            Self::Outcome(settling) => settling.row(),
+            Self::Failed(failed) => failed.row(),
+            Self::Interrupted(receipt) => receipt.row(),
+            Self::Close(acknowledged) => acknowledged.row(),
+        }
+    }
 }
 
 /// Tells the record what it may not know, in the order of RC-1.

@@ -429,7 +429,12 @@ impl Daemon {
         }
     }
 
-    fn run_troubled(&mut self, run: RunId, card: Option<CardId>, error: &(dyn std::error::Error + 'static)) {
+    pub(super) fn run_troubled(
+        &mut self,
+        run: RunId,
+        card: Option<CardId>,
+        error: &(dyn std::error::Error + 'static),
+    ) {
         // Should it have been a leftover, it is looked at again.
         self.left_alone.retain(|(known, _)| *known != run);
         let of = card.map_or_else(String::new, |card| format!(" of card {}", card.short()));

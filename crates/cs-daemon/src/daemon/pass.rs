@@ -132,8 +132,9 @@ impl Daemon {
             .map(ToTell::Close);
         let failed = std::mem::take(&mut found.failed).into_iter().map(ToTell::Failed);
         let receipts: Vec<_> = std::mem::take(&mut found.receipts);
+        let mut all_told = true;
         for what in outcomes.chain(closes).chain(failed) {
-            tell(&self.cx, what).await.map_err(PassTrouble::Reconcile)?;
+            all_told &= self.told(what).await?;
         }
         for done in std::mem::take(&mut found.landings_done) {
             settle_landing(&self.cx, done)
@@ -150,15 +151,27 @@ impl Daemon {
             found.registered.extend(self.cx.journal.recover().registered);
         }
         for receipt in receipts {
-            tell(&self.cx, ToTell::Interrupted(receipt))
-                .await
-                .map_err(PassTrouble::Reconcile)?;
+            all_told &= self.told(ToTell::Interrupted(receipt)).await?;
         }
-        if !rests && found.is_empty() {
+        if !rests && all_told && found.is_empty() {
             // What could not be carried on before was brought to its end right here.
             self.strain.is_over();
         }
         Ok(found)
+    }
+
+    /// Tells the record one thing. Where the row that it is about cannot be read it stays in the ledger and is told later: says whether
+    /// it was told.
+    async fn told(&mut self, what: ToTell) -> Result<bool, PassTrouble> {
+        let (run, card) = (what.row().run, what.row().card);
+        match tell(&self.cx, what).await {
+            Ok(()) => Ok(true),
+            Err(trouble) if trouble.is_corrupt() => {
+                self.run_troubled(run, Some(card), &trouble);
+                Ok(false)
+            }
+            Err(trouble) => Err(PassTrouble::Reconcile(trouble)),
+        }
     }
 
     /// Puts in flight what a former process left, or what this one could not carry on before. A daemon without slots starts
