@@ -19,9 +19,11 @@ pub(crate) async fn report_interrupted(cx: &Context, receipt: InterruptReceipt) 
     cx.deps.borders.reach(Border::P20);
     let row = receipt.row();
     let Some((_, outcome)) = outcomes.iter().find(|(run, _)| *run == row.run) else {
-        return Err(Trouble::Fence(cs_fence::FenceError::Corrupt(
-            "the report of an interruption was answered without its run".to_owned(),
-        )));
+        // No row is to blame: it is told again before anything else goes on.
+        return Err(Trouble::Local {
+            what: "the report of an interruption was answered without its run",
+            source: std::io::ErrorKind::InvalidData.into(),
+        });
     };
     match outcome {
         InterruptOutcome::Stale => cx.forget_pause(row.run, row.epoch),
