@@ -10,7 +10,7 @@ use std::time::Duration;
 use cs_fence::AttemptRecord;
 use cs_harness::AgentConfig;
 use cs_journal::ClaimRecord;
-use cs_model::{Clock, CodebaseId, IdSource, MachineId, Person};
+use cs_model::{Clock, CodebaseId, IdSource, LandMethod, LandingTarget, MachineId, Person, Publish};
 use cs_record::{CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
 use cs_settle::SettlementRecord;
 use cs_supervise::{Containment, Limits};
@@ -138,12 +138,47 @@ pub struct Preparation {
     pub setup: Option<String>,
 }
 
+/// What it means to land on a codebase, as this machine is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandingPolicy {
+    /// A command for `/bin/sh` that has to succeed on the merged result before the base moves.
+    pub verify: Option<String>,
+    /// How long setup and verify may take together.
+    pub verify_limit: Duration,
+    /// How commits come onto the base, where the person who accepts says nothing else.
+    pub method: LandMethod,
+    /// What moves; nothing: the remote's base too where the base has a remote, else only the local one.
+    pub target: Option<LandingTarget>,
+    /// When the branch of a card goes to the remote beside its landing.
+    pub publish: Publish,
+    /// Branches that are never moved here.
+    pub protected: Vec<String>,
+}
+
+/// How long setup and verify may take together where nothing else is said.
+pub const VERIFY_LIMIT: Duration = Duration::from_secs(30 * 60);
+
+impl Default for LandingPolicy {
+    fn default() -> Self {
+        Self {
+            verify: None,
+            verify_limit: VERIFY_LIMIT,
+            method: LandMethod::default(),
+            target: None,
+            publish: Publish::default(),
+            protected: Vec::new(),
+        }
+    }
+}
+
 /// Where this machine's checkouts of codebases are. It is asked anew each time, since commands add to it.
 pub trait Checkouts: fmt::Debug + Send + Sync {
     /// Returns the checkout of a codebase, if this machine has one.
     fn checkout(&self, codebase: CodebaseId) -> Option<PathBuf>;
     /// Says what the trees of a codebase get on this machine.
     fn preparation(&self, codebase: CodebaseId) -> Preparation;
+    /// Says what it means to land on a codebase.
+    fn landing(&self, codebase: CodebaseId) -> LandingPolicy;
     /// Lists the codebases that this machine has.
     fn codebases(&self) -> Vec<CodebaseId>;
 }

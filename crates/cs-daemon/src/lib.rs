@@ -34,7 +34,10 @@ pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
 pub use attempt::{BROUGHT, SetupStatus, setup_status};
 pub use borders::{Border, Borders};
 pub use daemon::{Daemon, DaemonError, Ended, GoingOn, Mode};
-pub use deps::{Checkouts, Deps, MachineIdentity, Preparation, RecordPorts, Reporter, Settings};
+pub use deps::{
+    Checkouts, Deps, LandingPolicy, MachineIdentity, Preparation, RecordPorts, Reporter, Settings,
+    VERIFY_LIMIT,
+};
 pub use executions::{
     Allowance, Alone, AttemptFile, ExecutionEnd, Executions, Found, HeldExecution, HoldTrouble, Launch,
     LostSight, Patience, RunningExecution, ShimExecutions, StopLevel, StopSwitch, execution_name, is_done,

@@ -1,4 +1,4 @@
-//! States of a landing.
+//! States of a landing, and the ways in which work lands.
 
 use crate::text::text_enum;
 
@@ -33,4 +33,51 @@ impl LandingState {
 text_enum!(LandingState, "landing state", {
     Accepted => "accepted", Running => "running", Landed => "landed",
     Conflict => "conflict", VerifyFailed => "verify_failed", Refused => "refused",
+});
+
+/// How a card's commits come onto a base.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LandMethod {
+    /// One merge commit, with the card's commits as its second parent.
+    #[default]
+    Merge,
+    /// One commit with all that the card changes.
+    Squash,
+    /// The card's commits, made again one by one on top of the base.
+    Rebase,
+}
+
+text_enum!(LandMethod, "way to land", {
+    Merge => "merge", Squash => "squash", Rebase => "rebase",
+});
+
+/// What a landing is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LandingTarget {
+    /// The base of the user's own repository.
+    Local,
+    /// The base of the remote, and then the user's own.
+    Push,
+    /// The card's branch at the remote, from which a person opens a pull request. No base moves.
+    PullRequest,
+}
+
+text_enum!(LandingTarget, "landing target", {
+    Local => "local", Push => "push", PullRequest => "pull_request",
+});
+
+/// When the branch of a card goes to the remote beside its landing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Publish {
+    /// Not at all.
+    #[default]
+    Never,
+    /// After each attempt of an agent.
+    OnEnd,
+    /// When its work has landed.
+    OnLanding,
+}
+
+text_enum!(Publish, "time to publish", {
+    Never => "never", OnEnd => "on_end", OnLanding => "on_landing",
 });

@@ -21,7 +21,7 @@ pub use card::{
     AskState, AskTo, Author, CardState, InvalidPriority, Opening, PauseKind, Priority, TurnState,
 };
 pub use ids::{AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, ParseIdError, RunId, TurnId};
-pub use landing::LandingState;
+pub use landing::{LandMethod, LandingState, LandingTarget, Publish};
 pub use names::{AgentName, InvalidName, Person};
 pub use ports::{Clock, IdSource};
 pub use run::{Cap, Ending, Epoch, FailureClass, OrphanTree, RunKind, RunState, TurnSeq};

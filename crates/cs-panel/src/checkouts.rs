@@ -1,9 +1,10 @@
 //! Where this machine's checkouts of codebases are. Local paths stay here; the record only learns ids and names.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use cs_daemon::Preparation;
-use cs_model::CodebaseId;
+use cs_daemon::{LandingPolicy, Preparation, VERIFY_LIMIT};
+use cs_model::{CodebaseId, LandMethod, LandingTarget, Publish};
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
@@ -26,6 +27,49 @@ pub(crate) struct Checkout {
     /// The command that makes a tree ready for its agent, as a line for the shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) setup: Option<String>,
+    /// What it means to land there.
+    #[serde(default, skip_serializing_if = "LandingNote::says_nothing")]
+    pub(crate) landing: LandingNote,
+}
+
+/// What is noted of how work lands on a codebase; what is not noted is as [`LandingPolicy::default`] says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LandingNote {
+    /// The command that has to succeed on the merged result, as a line for the shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) verify: Option<String>,
+    /// How many seconds setup and verify may take together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) verify_limit_s: Option<u64>,
+    /// How commits come onto the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) method: Option<LandMethod>,
+    /// What moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) target: Option<LandingTarget>,
+    /// When the branch of a card goes to the remote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) publish: Option<Publish>,
+    /// Branches that are never moved here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) protected: Vec<String>,
+}
+
+impl LandingNote {
+    fn says_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn policy(self) -> LandingPolicy {
+        LandingPolicy {
+            verify: self.verify,
+            verify_limit: self.verify_limit_s.map_or(VERIFY_LIMIT, Duration::from_secs),
+            method: self.method.unwrap_or_default(),
+            target: self.target,
+            publish: self.publish.unwrap_or_default(),
+            protected: self.protected,
+        }
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -94,6 +138,7 @@ impl Checkouts {
             common_dir: common_dir.to_owned(),
             bring: Vec::new(),
             setup: None,
+            landing: LandingNote::default(),
         };
         checkouts.push(added.clone());
         self.write(checkouts)?;
@@ -161,21 +206,20 @@ impl Checkouts {
 
 impl cs_daemon::Checkouts for Checkouts {
     fn checkout(&self, codebase: CodebaseId) -> Option<PathBuf> {
-        self.list_or_warn()
-            .into_iter()
-            .find(|known| known.codebase == codebase)
-            .map(|known| known.path)
+        self.find_or_warn(codebase).map(|known| known.path)
     }
 
     fn preparation(&self, codebase: CodebaseId) -> Preparation {
-        let known = self.list_or_warn().into_iter();
-        let mut known = known.filter(|known| known.codebase == codebase);
-        known
-            .next()
+        self.find_or_warn(codebase)
             .map_or_else(Preparation::default, |known| Preparation {
                 bring: known.bring,
                 setup: known.setup,
             })
+    }
+
+    fn landing(&self, codebase: CodebaseId) -> LandingPolicy {
+        self.find_or_warn(codebase)
+            .map_or_else(LandingPolicy::default, |known| known.landing.policy())
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {
@@ -187,6 +231,11 @@ impl cs_daemon::Checkouts for Checkouts {
 }
 
 impl Checkouts {
+    fn find_or_warn(&self, codebase: CodebaseId) -> Option<Checkout> {
+        let mut all = self.list_or_warn().into_iter();
+        all.find(|known| known.codebase == codebase)
+    }
+
     fn list_or_warn(&self) -> Vec<Checkout> {
         self.list().unwrap_or_else(|error| {
             tracing::error!(
@@ -263,6 +312,30 @@ mod tests {
         assert_eq!(checkouts.remove(one.codebase).expect("readable"), None);
         assert_eq!(checkouts.change(one.codebase, |_| {}).expect("readable"), None);
         assert_eq!(checkouts.list().expect("readable").len(), 1);
+    }
+
+    #[test]
+    fn what_landing_means_is_kept_and_what_is_not_noted_is_usual() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let checkouts = Checkouts::new(temp.path().join("checkouts.json"));
+        let one = checkouts
+            .find_or_add(temp.path(), temp.path(), fresh)
+            .expect("added");
+        let policy = |of: &Checkouts| cs_daemon::Checkouts::landing(of, one.codebase);
+        assert_eq!(policy(&checkouts), LandingPolicy::default());
+        let set = |known: &mut Checkout| {
+            known.landing.verify = Some("make check".to_owned());
+            known.landing.verify_limit_s = Some(60);
+            known.landing.target = Some(LandingTarget::PullRequest);
+        };
+        checkouts.change(one.codebase, set).expect("written");
+        let expected = LandingPolicy {
+            verify: Some("make check".to_owned()),
+            verify_limit: Duration::from_secs(60),
+            target: Some(LandingTarget::PullRequest),
+            ..LandingPolicy::default()
+        };
+        assert_eq!(policy(&checkouts), expected);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use cs_daemon::control::Request;
 use cs_daemon::{
-    Borders, Checkouts, Daemon, DaemonError, Deps, KeepEverything, MachineIdentity, Mode, Preparation,
-    RecordPorts, Reporter, Settings, StateDir,
+    Borders, Checkouts, Daemon, DaemonError, Deps, KeepEverything, LandingPolicy, MachineIdentity, Mode,
+    Preparation, RecordPorts, Reporter, Settings, StateDir,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{CodebaseId, Epoch, MachineId, Person, RunId};
@@ -426,6 +426,10 @@ impl Checkouts for Here {
 
     fn preparation(&self, _: CodebaseId) -> Preparation {
         Preparation::default()
+    }
+
+    fn landing(&self, _: CodebaseId) -> LandingPolicy {
+        LandingPolicy::default()
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use cs_daemon::control::{self, Stopped};
 use cs_daemon::{
-    Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, KeepEverything, MachineIdentity, Mode,
-    Preparation, Reporter, Settings, ShimExecutions, StateDir, ThisHost,
+    Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, KeepEverything, LandingPolicy,
+    MachineIdentity, Mode, Preparation, Reporter, Settings, ShimExecutions, StateDir, ThisHost,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_journal::Journal;
@@ -102,6 +102,10 @@ impl Checkouts for NoCheckouts {
 
     fn preparation(&self, _: CodebaseId) -> Preparation {
         Preparation::default()
+    }
+
+    fn landing(&self, _: CodebaseId) -> LandingPolicy {
+        LandingPolicy::default()
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {

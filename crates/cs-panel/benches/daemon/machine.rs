@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use cs_daemon::control::{self, Poked};
 use cs_daemon::{
-    Borders, Checkouts, Daemon, Deps, GitTrees, KeepEverything, MachineIdentity, Mode, Preparation,
-    RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost,
+    Borders, Checkouts, Daemon, Deps, GitTrees, KeepEverything, LandingPolicy, MachineIdentity, Mode,
+    Preparation, RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{CodebaseId, IdSource, MachineId};
@@ -54,6 +54,10 @@ impl Checkouts for NoCheckouts {
 
     fn preparation(&self, _: CodebaseId) -> Preparation {
         Preparation::default()
+    }
+
+    fn landing(&self, _: CodebaseId) -> LandingPolicy {
+        LandingPolicy::default()
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {
