@@ -270,7 +270,7 @@ async fn try_plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, Landing
     };
     Ok(match plan {
         LandingPlan::Ready(plan) => Next::Move(Box::new(plan)),
-        LandingPlan::AlreadyLanded { commit } => Next::Result(ResultRow::Landed {
+        LandingPlan::AlreadyLanded { commit, .. } => Next::Result(ResultRow::Landed {
             report: format!(
                 "{base} already holds the work of this card, by commit {}.",
                 commit.short()
@@ -280,7 +280,7 @@ async fn try_plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, Landing
         LandingPlan::NothingToLand => {
             refuse("The card has no commit of its own: there is nothing to land.".to_owned())
         }
-        LandingPlan::Conflict { files, messages } => Next::Result(conflict(base, &files, &messages)),
+        LandingPlan::Conflict(found) => Next::Result(conflict(base, &found.files, &found.messages)),
         LandingPlan::Refused(refusal) => Next::Result(refused(&refusal)),
     })
 }

@@ -7,8 +7,8 @@ use cs_daemon::{Planned, Saved, TreeError, Trees, Workplace};
 use cs_model::{CardId, CodebaseId, Epoch, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
-    BranchName, BroughtAlong, CodebaseKey, How, LandingKey, LandingPlan, Move, MoveOutcome, MoveRecovery,
-    Oid, PersonCommits, Refusal, Repository, WorktreeError,
+    BranchName, BroughtAlong, CodebaseKey, Conflict, How, LandedHow, LandingKey, LandingPlan, Move,
+    MoveOutcome, MoveRecovery, Oid, PersonCommits, Refusal, Repository, WorktreeError,
 };
 
 use crate::broken::Mutant;
@@ -157,16 +157,14 @@ impl Trees for FakeTrees {
         if let Some((_, commit)) = known.filter(|_| !forgets) {
             return Ok(Planned::Plan(LandingPlan::AlreadyLanded {
                 commit: commit.clone(),
+                how: LandedHow::ThisLanding,
             }));
         }
         if !bases.worked_on.contains(&brief.card.id) {
             return Ok(Planned::Plan(LandingPlan::NothingToLand));
         }
         if self.0.world.happens(1_000) {
-            return Ok(Planned::Plan(LandingPlan::Conflict {
-                files: Vec::new(),
-                messages: Vec::new(),
-            }));
+            return Ok(Planned::Plan(LandingPlan::Conflict(Conflict::default())));
         }
         Ok(Planned::Plan(LandingPlan::Ready(Move {
             landing,

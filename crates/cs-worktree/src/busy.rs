@@ -88,6 +88,13 @@ pub(crate) fn busy_with(git_dir: &Path, full_ref: &str, checked_out: bool) -> Op
     (names("BISECT_START", short) || names("BISECT_START", full_ref)).then_some(BusyWith::Bisect)
 }
 
+/// Why a branch that no working tree has checked out must not be moved all the same.
+pub(crate) fn elsewhere(common_dir: &Path, full_ref: &str) -> Option<BusyWith> {
+    let linked = linked_git_dirs(common_dir).into_iter().map(|(_, dir)| dir);
+    let mut all = std::iter::once(common_dir.to_owned()).chain(linked);
+    all.find_map(|dir| busy_with(&dir, full_ref, false))
+}
+
 /// The linked working trees of a repository: their path and their own git directory.
 pub(crate) fn linked_git_dirs(common_dir: &Path) -> Vec<(PathBuf, PathBuf)> {
     let Ok(entries) = fs::read_dir(common_dir.join("worktrees")) else {

@@ -1,44 +1,75 @@
 //! Landing: a card's commits become part of the user's local base branch.
 //!
-//! Three acts, so that the caller can journal in between. *Plan* merges in the store and touches nothing of the user's.
+//! Three acts, so that the caller can journal in between. *Plan* makes the commits in the store and touches nothing of the user's.
 //! *Execute* moves the base: a compare-and-set where no working tree has it checked out, else a fast-forward in that
 //! tree. *Recover* tells, after a crash, whether the move happened, and undoes a half one.
 //!
-//! A landing always makes a merge commit of the base (first parent) and the card, also where the card could be
-//! fast-forwarded: it carries the card and the landing as trailers, so that the same landing is recognised later, and one
-//! commit to revert. It is made in the store and fast-forwarded to, because only a fast-forward can be told not to
-//! overwrite ignored files.
+//! By which [`LandMethod`] the commits are made, the last of them carries the card and the landing as trailers, so that the same
+//! landing is recognised later. A merge makes a merge commit of the base (first parent) and the card, also where the card could be
+//! fast-forwarded, so that there is one commit to revert. All of it is made in the store and fast-forwarded to, because only a
+//! fast-forward can be told not to overwrite ignored files.
+//!
+//! A card whose work came to the base in another way, merged, rebased or squashed by a person, is [`LandingPlan::AlreadyLanded`].
 
+mod already;
+mod conflict;
 mod execute;
+mod look;
+mod make;
 mod plan;
 mod preflight;
+mod rebase;
 mod recover;
+mod refusal;
 mod rollback;
+mod transfer;
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::busy::BusyWith;
 use crate::keys::{BranchName, CodebaseKey, LandingKey, Oid};
 use crate::path::RepoPath;
+use crate::pattern::BranchPattern;
 use crate::repository::Repository;
 use crate::runner::Identity;
 use crate::tree::TreeSpec;
+
+pub use already::{LandedHow, WorkInBase};
+pub use conflict::{Conflict, ConflictText, ConflictedFile};
+pub use refusal::Refusal;
+
+/// How a card's commits come to its base.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LandMethod {
+    /// A merge commit of the base and the card.
+    #[default]
+    Merge,
+    /// One commit with everything that the card changed.
+    Squash,
+    /// The card's commits one by one on top of the base, without its merges and without those that change nothing there.
+    Rebase,
+}
 
 /// What is to land.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandingSpec {
     /// Names this landing; repeated, it lands once.
     pub landing: LandingKey,
-    /// The card, with its base branch.
+    /// The card.
     pub tree: TreeSpec,
+    /// The user's branch to land on: the base of the card, or another.
+    pub base: BranchName,
+    /// How.
+    pub method: LandMethod,
+    /// The branches that must not be moved here.
+    pub protected: Vec<BranchPattern>,
     /// The commit of the card that was accepted.
     pub head: Oid,
-    /// The message of the merge commit; trailers are added.
+    /// The message of the merge or squash commit; trailers are added. A rebase keeps the messages of the card.
     pub message: String,
-    /// Whose merge it is; the committer is the identity of [`crate::Git`].
+    /// Whose merge or squash it is; the committer is the identity of [`crate::Git`]. A rebase keeps the authors of the card.
     pub author: Identity,
 }
 
@@ -46,21 +77,18 @@ pub struct LandingSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LandingPlan {
-    /// The base contains the card already, by this commit.
+    /// The base contains the work of the card already.
     AlreadyLanded {
-        /// The merge commit of this landing, or the card's own commit when it came to the base in another way.
+        /// The commit of the base that has it; the tip of the base where no single one can be named.
         commit: Oid,
+        /// How it came there.
+        how: LandedHow,
     },
-    /// The card has no commit of its own.
+    /// The card has no commit of its own, or its commits change nothing.
     NothingToLand,
     /// The card and the base changed the same thing. No ref has moved.
-    Conflict {
-        /// The files in conflict; may be empty for a conflict that has no file.
-        files: Vec<RepoPath>,
-        /// What git says about them.
-        messages: Vec<String>,
-    },
-    /// The merge is made; journal the move, then execute it.
+    Conflict(Conflict),
+    /// The commits are made; journal the move, then execute it.
     Ready(Move),
     /// The base must not be moved now. No ref has moved.
     Refused(Refusal),
@@ -79,7 +107,7 @@ pub struct Move {
     pub base_branch: BranchName,
     /// Its commit before.
     pub old: Oid,
-    /// Its commit after: the merge commit.
+    /// Its commit after: the merge commit, the squash commit, or the last of the rebased ones.
     pub new: Oid,
     /// By which way.
     pub how: How,
@@ -100,84 +128,11 @@ pub enum How {
     },
 }
 
-/// Why a base must not be moved now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Refusal {
-    /// The base branch does not exist.
-    BaseMissing,
-    /// Something is under way in a working tree that holds the base.
-    BaseBusy(BusyWith),
-    /// More than one working tree has the base checked out.
-    CheckedOutTwice,
-    /// The working tree that has the base checked out is not there.
-    CheckoutMissing,
-    /// The card and the base have no commit in common.
-    UnrelatedHistories,
-    /// The user has uncommitted changes in files that the landing changes.
-    DirtyOverlap {
-        /// The files.
-        files: Vec<RepoPath>,
-    },
-    /// The user has untracked files where the landing adds files.
-    UntrackedOverlap {
-        /// The files.
-        files: Vec<RepoPath>,
-    },
-    /// The user has ignored files where the landing adds files.
-    IgnoredOverlap {
-        /// The files.
-        files: Vec<RepoPath>,
-    },
-    /// Git refused the merge for another reason; nothing was changed.
-    ByGit,
-}
-
-impl fmt::Display for Refusal {
-    /// Says it to a person, with what to do and without local paths.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut list = |text: &str, files: &[RepoPath]| {
-            let shown: Vec<String> = files.iter().take(20).map(RepoPath::to_string).collect();
-            let more = files.len().saturating_sub(shown.len());
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            write!(f, "{text}: {}{more}", shown.join(", "))
-        };
-        match self {
-            Self::DirtyOverlap { files } => list(
-                "the landing changes files that have uncommitted changes; commit or stash them",
-                files,
-            ),
-            Self::UntrackedOverlap { files } => list(
-                "the landing adds files that are there, untracked; move them away or commit them",
-                files,
-            ),
-            Self::IgnoredOverlap { files } => list(
-                "the landing adds files that are there and ignored; move them away",
-                files,
-            ),
-            Self::BaseBusy(what) => write!(f, "{}; finish it first", what.text()),
-            Self::BaseMissing => f.write_str("the base branch does not exist"),
-            Self::CheckedOutTwice => {
-                f.write_str("the base branch is checked out in more than one working tree")
-            }
-            Self::CheckoutMissing => f.write_str(
-                "the working tree that has the base checked out is gone; run `git worktree prune`",
-            ),
-            Self::UnrelatedHistories => f.write_str("the card and the base branch have no commit in common"),
-            Self::ByGit => f.write_str("git refused to fast-forward the checked-out base branch"),
-        }
-    }
-}
-
 /// What became of a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoveOutcome {
-    /// The base contains the merge commit.
+    /// The base contains the commit that lands.
     Moved,
     /// The base has another commit, or is checked out elsewhere, than planned: plan again. Nothing was moved.
     BaseMoved,
@@ -189,7 +144,7 @@ pub enum MoveOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoveRecovery {
-    /// The base contains the merge commit.
+    /// The base contains the commit that lands.
     Done,
     /// Nothing was begun: plan again.
     NotMoved,

@@ -48,6 +48,7 @@ mod manifest;
 mod mounts;
 mod parse;
 mod path;
+mod pattern;
 mod person;
 mod plain;
 mod probe;
@@ -84,8 +85,12 @@ pub use forget::RunRefs;
 pub use ignored::Hidden;
 pub use inside::SavedInside;
 pub use keys::{BranchName, CardKey, CodebaseKey, InvalidName, KEY_MAX_BYTES, LandingKey, Oid, RunKey};
-pub use landing::{How, LandingPlan, LandingSpec, Move, MoveOutcome, MoveRecovery, Refusal};
+pub use landing::{
+    Conflict, ConflictText, ConflictedFile, How, LandMethod, LandedHow, LandingPlan, LandingSpec, Move,
+    MoveOutcome, MoveRecovery, Refusal, WorkInBase,
+};
 pub use path::{InvalidPath, RepoPath};
+pub use pattern::BranchPattern;
 pub use probe::GIT_NEEDED;
 pub use repository::{Inspection, Repository};
 pub use runner::{Git, GitSetup, Identity, OUTPUT_MAX_BYTES};

@@ -3,7 +3,7 @@
 //! Its refs are `refs/cs-panel/base/<branch>` (the user's branches as last fetched), `refs/cs-panel/remote/<remote>/<branch>`
 //! (the remote's that cards began at), `refs/cs-panel/card/<card>/{head,base}`
 //! (where a card stands and where it began), `refs/cs-panel/run/<run>/...` (everything an attempt left, kept) and
-//! `refs/cs-panel/land/<landing>` (merge commits on their way). Every ref moves with its old value or is made once.
+//! `refs/cs-panel/land/<landing>` (commits on their way to a base). Every ref moves with its old value or is made once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -77,13 +77,19 @@ impl Store {
     ///
     /// The caller holds the lock of the codebase.
     pub(crate) async fn refresh(&self, repository: &Repository) -> Result<(), WorktreeError> {
+        self.make_ready(repository).await?;
+        self.fetch_branches(repository).await
+    }
+
+    /// The same without the fetch, for a caller that looks itself whether there is anything to fetch.
+    pub(crate) async fn make_ready(&self, repository: &Repository) -> Result<(), WorktreeError> {
         self.sweep_temp();
         if !self.dir.exists() {
             self.create(repository).await?;
         }
         upkeep::mend(self)?;
         clear_stale_locks(&self.dir);
-        self.fetch_branches(repository).await
+        Ok(())
     }
 
     async fn create(&self, repository: &Repository) -> Result<(), WorktreeError> {
@@ -109,7 +115,7 @@ impl Store {
     }
 
     /// The fetch reads the user's configuration because git checks there whether it may read the repository.
-    async fn fetch_branches(&self, repository: &Repository) -> Result<(), WorktreeError> {
+    pub(crate) async fn fetch_branches(&self, repository: &Repository) -> Result<(), WorktreeError> {
         let fetch = Call::new(World::User, "fetch")
             .git_dir(&self.dir)
             .limit(COPY_LIMIT);
@@ -208,6 +214,18 @@ impl Store {
         repository::commit_of(&self.git, self.call("rev-parse"), rev).await
     }
 
+    /// The value of one ref of ours, read as the file that it is; git is asked only where its refs are packed.
+    pub(crate) async fn own_ref(&self, name: &str) -> Result<Option<Oid>, WorktreeError> {
+        if let Ok(text) = fs::read_to_string(self.dir.join(name)) {
+            if let Ok(oid) = Oid::new(text.trim_ascii()) {
+                return Ok(Some(oid));
+            }
+        } else if self.dir.join("packed-refs").symlink_metadata().is_err() {
+            return Ok(None);
+        }
+        self.commit(name).await
+    }
+
     /// The commits of several refs of ours, in one call; those that do not exist are not in the answer.
     pub(crate) async fn commits_of(&self, names: &[String]) -> Result<BTreeMap<String, Oid>, WorktreeError> {
         let list = self.call("for-each-ref").args(["for-each-ref", FORMAT]);
@@ -216,6 +234,18 @@ impl Store {
         let mut found = parse::refs(&out);
         found.retain(|name, _| names.contains(name));
         Ok(found)
+    }
+
+    /// The tree of a commit.
+    pub(crate) async fn tree_of(&self, commit: &Oid) -> Result<Oid, WorktreeError> {
+        let ask = self.call("rev-parse");
+        let ask = ask.args([
+            "rev-parse",
+            "--verify",
+            "--end-of-options",
+            &format!("{commit}^{{tree}}"),
+        ]);
+        Ok(parse::oid("rev-parse", &self.git.ok(ask).await?)?)
     }
 
     /// Where the card stands.

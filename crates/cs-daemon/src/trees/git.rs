@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use cs_model::{CodebaseId, Epoch, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
-    Identity, LandingSpec, Move, MoveOutcome, MoveRecovery, RepoPath, Repository, TreeSpec, Worktrees,
+    Identity, LandMethod, LandingSpec, Move, MoveOutcome, MoveRecovery, RepoPath, Repository, TreeSpec,
+    Worktrees,
 };
 
 use super::{Planned, Saved, TreeError, Trees, Workplace, landing_key, run_key, tree_spec};
@@ -144,6 +145,9 @@ impl Trees for GitTrees {
         let message = brief.landing.message.clone();
         let spec = LandingSpec {
             landing: landing_key(brief.landing.id)?,
+            base: found.spec.base_branch.clone(),
+            method: LandMethod::Merge,
+            protected: Vec::new(),
             tree: found.spec,
             head,
             message: message.unwrap_or_else(|| brief.card.title.clone()),

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use super::preflight::{self, Place};
-use super::{How, Move, MoveOutcome, Refusal};
+use super::{How, Move, MoveOutcome, Refusal, look, transfer};
 use crate::Worktrees;
 use crate::borders::Border;
 use crate::busy::BusyWith;
-use crate::collect;
 use crate::error::{GitError, WorktreeError};
 use crate::keys::{BranchName, Oid};
 use crate::lfs;
@@ -21,7 +20,7 @@ const MERGE_LIMIT: Duration = Duration::from_secs(600);
 /// How the base stands to a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It contains the merge commit.
+    /// It contains the commit that lands.
     Done,
     /// It is where the plan found it.
     Before,
@@ -41,25 +40,21 @@ impl Worktrees {
     pub async fn execute_move(&self, landing: &Move) -> Result<MoveOutcome, WorktreeError> {
         let _lock = self.lock(&landing.codebase).await?;
         let store = self.store(&landing.codebase);
-        match standing(self.git(), &landing.repository, landing).await? {
+        let Some(base) = look::look(self.git(), &landing.repository, &landing.base_branch).await? else {
+            return Ok(MoveOutcome::BaseMoved);
+        };
+        match stands(self.git(), landing, &base.tip).await? {
             Standing::Done => return Ok(MoveOutcome::Moved),
             Standing::Elsewhere => return Ok(MoveOutcome::BaseMoved),
             Standing::Before => {}
         }
-        match preflight::way(self.git(), &landing.repository, &landing.base_branch).await? {
+        match base.way {
             Err(refusal) => return Ok(MoveOutcome::Refused(refusal)),
             Ok(how) if how != landing.how => return Ok(MoveOutcome::BaseMoved),
             Ok(_) => {}
         }
-        let name = store::land_ref(&landing.landing);
         lfs::bring_to_user(&store, &landing.repository, &landing.new, &[landing.old.as_str()]).await?;
-        collect::fetch_into(
-            self.git(),
-            &landing.repository,
-            &store,
-            &format!("+{name}:{name}"),
-        )
-        .await?;
+        transfer::bring(&store, landing).await?;
         self.reach(Border::MergeShown);
         let outcome = match &landing.how {
             How::NotCheckedOut => set_base(self.git(), landing).await?,
@@ -74,18 +69,20 @@ impl Worktrees {
     }
 }
 
-pub(super) async fn standing(
-    git: &Git,
-    repository: &Repository,
-    landing: &Move,
-) -> Result<Standing, WorktreeError> {
-    let Some(tip) = repository.branch_tip(git, &landing.base_branch).await? else {
-        return Ok(Standing::Elsewhere);
-    };
-    if tip == landing.old {
+/// How the base stands now.
+pub(super) async fn standing(git: &Git, landing: &Move) -> Result<Standing, WorktreeError> {
+    match landing.repository.branch_tip(git, &landing.base_branch).await? {
+        Some(tip) => stands(git, landing, &tip).await,
+        None => Ok(Standing::Elsewhere),
+    }
+}
+
+async fn stands(git: &Git, landing: &Move, tip: &Oid) -> Result<Standing, WorktreeError> {
+    if *tip == landing.old {
         return Ok(Standing::Before);
     }
-    let done = tip == landing.new || contains(git, repository, &landing.base_branch, &landing.new).await?;
+    let done =
+        *tip == landing.new || contains(git, &landing.repository, &landing.base_branch, &landing.new).await?;
     Ok(if done { Standing::Done } else { Standing::Elsewhere })
 }
 
@@ -138,7 +135,7 @@ async fn fast_forward(store: &Store, landing: &Move, place: Place<'_>) -> Result
         "--no-gpg-sign",
     ]);
     let answer = store.git.run(merge.arg(landing.new.as_str())).await?;
-    if standing(&store.git, &landing.repository, landing).await? == Standing::Done {
+    if standing(&store.git, landing).await? == Standing::Done {
         return Ok(MoveOutcome::Moved);
     }
     // Git ended by itself and refused: it had checked everything before it wrote the first file.
@@ -147,7 +144,7 @@ async fn fast_forward(store: &Store, landing: &Move, place: Place<'_>) -> Result
     if matches!(error, GitError::Locked { .. }) {
         return Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)));
     }
-    if standing(&store.git, &landing.repository, landing).await? == Standing::Elsewhere {
+    if standing(&store.git, landing).await? == Standing::Elsewhere {
         return Ok(MoveOutcome::BaseMoved);
     }
     Ok(MoveOutcome::Refused(

@@ -1,18 +1,19 @@
-//! The merge, made in the store.
+//! What a landing comes to, and its commits, made in the store.
 
-use bstr::ByteSlice;
-
-use super::{How, LandingPlan, LandingSpec, Move, Refusal, preflight};
+use super::look::{self, Base};
+use super::make::{Made, Merge};
+use super::{
+    How, LandMethod, LandingPlan, LandingSpec, Move, Refusal, already, conflict, make, preflight, rebase,
+};
 use crate::Worktrees;
 use crate::borders::Border;
 use crate::error::WorktreeError;
-use crate::keys::{LandingKey, Oid};
-use crate::parse;
+use crate::keys::{BranchName, Oid};
 use crate::repository::Repository;
 use crate::store::{self, RefMove, Store};
 
 impl Worktrees {
-    /// Says what a landing comes to, and makes the merge commit in the store. Nothing of the user's is touched.
+    /// Says what a landing comes to, and makes its commits in the store. Nothing of the user's is touched.
     ///
     /// Repeated for an unmoved base it plans the same commit.
     ///
@@ -23,143 +24,156 @@ impl Worktrees {
         repository: &Repository,
         spec: &LandingSpec,
     ) -> Result<LandingPlan, WorktreeError> {
+        if let Some(pattern) = spec.protected.iter().find(|p| p.matches(&spec.base)) {
+            return Ok(LandingPlan::Refused(Refusal::Protected {
+                branch: spec.base.clone(),
+                pattern: pattern.as_str().to_owned(),
+            }));
+        }
         let _lock = self.lock(&spec.tree.codebase).await?;
         let store = self.store(&spec.tree.codebase);
-        store.refresh(repository).await?;
-        let head = store
-            .commit(spec.head.as_str())
-            .await?
-            .ok_or(WorktreeError::NoCard)?;
-        let Some(old) = store.commit(&store::base_ref(&spec.tree.base_branch)).await? else {
+        store.make_ready(repository).await?;
+        let Some(base) = base_in_store(&store, repository, &spec.base).await? else {
             return Ok(LandingPlan::Refused(Refusal::BaseMissing));
         };
-        if store.is_ancestor(&head, &old).await? {
-            return already(&store, spec, &head, &old).await;
-        }
-        if store.merge_base(&old, &head).await?.is_none() {
-            return Ok(LandingPlan::Refused(Refusal::UnrelatedHistories));
-        }
-        let new = match merge(&store, spec, &old, &head).await? {
-            Merged::Commit(new) => new,
-            Merged::Conflict(plan) => return Ok(plan),
+        let landing = Landing {
+            store: &store,
+            spec,
+            earlier: store.own_ref(&store::land_ref(&spec.landing)).await?,
+            base,
         };
-        let how = match preflight::way(self.git(), repository, &spec.tree.base_branch).await? {
+        let new = match landing.commits().await? {
+            Ok(new) => new,
+            Err(plan) => return Ok(plan),
+        };
+        let Landing { base, .. } = landing;
+        let how = match base.way {
             Ok(how) => how,
             Err(refusal) => return Ok(LandingPlan::Refused(refusal)),
         };
-        let landing = Move {
+        let planned = Move {
             landing: spec.landing.clone(),
             codebase: spec.tree.codebase.clone(),
             repository: repository.clone(),
-            base_branch: spec.tree.base_branch.clone(),
-            old,
+            base_branch: spec.base.clone(),
+            old: base.tip,
             new,
             how,
         };
-        if let How::CheckedOut { worktree, git_dir } = &landing.how {
+        if let How::CheckedOut { worktree, git_dir } = &planned.how {
             let place = preflight::Place { worktree, git_dir };
-            if let Some(refusal) = preflight::overlap(&store, &landing, place).await? {
+            if let Some(refusal) = preflight::overlap(&store, &planned, place).await? {
                 return Ok(LandingPlan::Refused(refusal));
             }
         }
-        Ok(LandingPlan::Ready(landing))
+        Ok(LandingPlan::Ready(planned))
     }
 }
 
-enum Merged {
-    Commit(Oid),
-    Conflict(LandingPlan),
-}
-
-async fn already(
+/// A base of the user's, and its commit in the store. The branches are fetched only where this one is not what the store has.
+pub(super) async fn base_in_store(
     store: &Store,
-    spec: &LandingSpec,
-    head: &Oid,
-    base: &Oid,
-) -> Result<LandingPlan, WorktreeError> {
-    if let Some(commit) = merge_of(store, &spec.landing, head, base).await? {
-        return Ok(LandingPlan::AlreadyLanded { commit });
+    repository: &Repository,
+    branch: &BranchName,
+) -> Result<Option<Base>, WorktreeError> {
+    let name = store::base_ref(branch);
+    let Some(base) = look::look(&store.git, repository, branch).await? else {
+        return Ok(None);
+    };
+    if store.own_ref(&name).await?.as_ref() == Some(&base.tip) {
+        return Ok(Some(base));
     }
-    let began = store.commit(&store::card_base_ref(&spec.tree.card)).await?;
-    if began.as_ref() == Some(head) {
-        return Ok(LandingPlan::NothingToLand);
+    store.fetch_branches(repository).await?;
+    // The user may have gone on meanwhile: what was fetched counts, and the move finds out.
+    let Some(tip) = store.own_ref(&name).await? else {
+        return Ok(None);
+    };
+    if tip == base.tip {
+        return Ok(Some(base));
     }
-    Ok(LandingPlan::AlreadyLanded { commit: head.clone() })
+    let tree = store.tree_of(&tip).await?;
+    Ok(Some(Base { tip, tree, ..base }))
 }
 
-/// The merge commit of this landing, found by its trailer.
-async fn merge_of(
-    store: &Store,
-    landing: &LandingKey,
-    head: &Oid,
-    base: &Oid,
-) -> Result<Option<Oid>, WorktreeError> {
-    let format = "--format=%H%n%(trailers:key=Cs-Panel-Landing,valueonly)";
-    let log = store.call("log").args([
-        "log",
-        "-z",
-        "--no-color",
-        "--merges",
-        "--grep=Cs-Panel-Landing:",
-        format,
-    ]);
-    let out = store.git.ok(log.arg(format!("{head}..{base}")).arg("--")).await?;
-    for entry in parse::z_fields(&out) {
-        let mut lines = entry.lines().map(<[u8]>::trim_ascii);
-        let commit = lines.next().unwrap_or_default();
-        if lines.any(|line| line == landing.as_str().as_bytes()) {
-            return Ok(Some(parse::oid("log", commit)?));
-        }
-    }
-    Ok(None)
+/// A landing that is being planned.
+pub(super) struct Landing<'a> {
+    pub(super) store: &'a Store,
+    pub(super) spec: &'a LandingSpec,
+    /// The commit that an earlier plan of this landing made.
+    pub(super) earlier: Option<Oid>,
+    pub(super) base: Base,
 }
 
-async fn merge(store: &Store, spec: &LandingSpec, old: &Oid, head: &Oid) -> Result<Merged, WorktreeError> {
-    let name = store::land_ref(&spec.landing);
-    let earlier = store.commit(&name).await?;
-    if let Some(earlier) = &earlier {
-        let first = store.commit(&format!("{earlier}^1")).await?;
-        let second = store.commit(&format!("{earlier}^2")).await?;
-        if first.as_ref() == Some(old) && second.as_ref() == Some(head) {
-            return Ok(Merged::Commit(earlier.clone()));
-        }
-    }
-    let call = store
-        .call("merge-tree")
-        .args(["merge-tree", "--write-tree", "-z", "--messages"]);
-    let answer = store.git.run(call.args([old.as_str(), head.as_str()])).await?;
-    if answer.code > 1 {
-        return Err(answer.into_error("merge-tree").into());
-    }
-    let merged = parse::merge_tree(&answer.stdout)?;
-    if answer.code == 1 {
-        let plan = LandingPlan::Conflict {
-            files: merged.conflicted,
-            messages: merged.messages,
+impl Landing<'_> {
+    /// The last commit that lands, made and kept; or what the landing comes to without one.
+    async fn commits(&self) -> Result<Result<Oid, LandingPlan>, WorktreeError> {
+        let (store, head, old) = (self.store, &self.spec.head, &self.base.tip);
+        let merge = match make::merge(store, old, head).await? {
+            Ok(merge) => merge,
+            Err(failed) => return self.explain(failed).await.map(Err),
         };
-        return Ok(Merged::Conflict(plan));
+        // A merge that adds something, of a landing that never got this far, has nothing to look for in the base.
+        let is_new = self.earlier.is_none() && merge.adds_to(&self.base.tree);
+        if !is_new {
+            let question = already::Question {
+                store,
+                card: &self.spec.tree.card,
+                head,
+                base: old,
+                landing: Some(&self.spec.landing),
+            };
+            if let Some(found) = already::find(question, &merge, &self.base.tree).await? {
+                return Ok(Err(found.into()));
+            }
+        }
+        let made = match (self.spec.method, merge) {
+            (LandMethod::Rebase, merge) => rebase::replay(self, &merge).await?,
+            (_, Merge::Conflict(merged)) => {
+                let names = [(old, self.spec.base.as_str()), (head, "the card")];
+                Made::Not(LandingPlan::Conflict(
+                    conflict::show(store, merged, &names).await?,
+                ))
+            }
+            (LandMethod::Merge | LandMethod::Squash, Merge::Clean(tree)) => match &self.base.way {
+                // No commit is made for a base that is not moved.
+                Err(refusal) => Made::Not(LandingPlan::Refused(refusal.clone())),
+                Ok(_) => Made::Commit(make::commit(self, &tree).await?),
+            },
+        };
+        match made {
+            Made::Commit(new) => {
+                self.keep(&new).await?;
+                Ok(Ok(new))
+            }
+            Made::Not(plan) => Ok(Err(plan)),
+        }
     }
-    let message = format!(
-        "{}\n\nCs-Panel-Card: {}\nCs-Panel-Landing: {}\n",
-        spec.message.trim(),
-        spec.tree.card,
-        spec.landing
-    );
-    let commit = store
-        .call("commit-tree")
-        .author(&spec.author)
-        .args(["commit-tree", merged.tree.as_str()]);
-    let commit = commit
-        .args(["-p", old.as_str(), "-p", head.as_str()])
-        .stdin(message);
-    let new = parse::oid("commit-tree", &store.git.ok(commit).await?)?;
-    store.borders.reach(Border::MergeMade);
-    let moved = store.move_ref(&name, &new, earlier.as_ref()).await?;
-    store.borders.reach(Border::MergeKept);
-    match moved {
-        RefMove::Moved => Ok(Merged::Commit(new)),
-        RefMove::Stale => Err(WorktreeError::Corrupt {
-            what: format!("{name} moved under our lock"),
-        }),
+
+    async fn keep(&self, new: &Oid) -> Result<(), WorktreeError> {
+        let store = self.store;
+        store.borders.reach(Border::MergeMade);
+        if self.earlier.as_ref() != Some(new) {
+            let name = store::land_ref(&self.spec.landing);
+            let moved = store.move_ref(&name, new, self.earlier.as_ref()).await?;
+            if moved == RefMove::Stale {
+                return Err(WorktreeError::Corrupt {
+                    what: format!("{name} moved under our lock"),
+                });
+            }
+        }
+        store.borders.reach(Border::MergeKept);
+        Ok(())
+    }
+
+    /// Why there is no merge at all.
+    async fn explain(&self, failed: WorktreeError) -> Result<LandingPlan, WorktreeError> {
+        let (store, head) = (self.store, &self.spec.head);
+        if store.commit(head.as_str()).await?.is_none() {
+            return Err(WorktreeError::NoCard);
+        }
+        match store.merge_base(&self.base.tip, head).await? {
+            None => Ok(LandingPlan::Refused(Refusal::UnrelatedHistories)),
+            Some(_) => Err(failed),
+        }
     }
 }

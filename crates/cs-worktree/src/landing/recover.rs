@@ -36,7 +36,7 @@ impl Worktrees {
             Some(place) => wait_for_nobody(place).await,
             None => true,
         };
-        let standing = standing(self.git(), &landing.repository, landing).await?;
+        let standing = standing(self.git(), landing).await?;
         let Some(place) = place.filter(|place| place.worktree.is_dir()) else {
             let done = standing == Standing::Done;
             return Ok(if done {
@@ -81,6 +81,6 @@ async fn still_checked_out(store: &Store, landing: &Move, place: Place<'_>) -> R
     let head = store.git.run(head).await?;
     let on_base = head.stdout == format!("{}\n", landing.base_branch.full_ref()).into_bytes();
     let known = repository::commit_of(&store.git, place.call("rev-parse"), landing.new.as_str()).await?;
-    // Without the merge commit in the user's repository no merge can have begun.
+    // Without the commit that lands in the user's repository no merge can have begun.
     Ok(on_base && known.is_some())
 }

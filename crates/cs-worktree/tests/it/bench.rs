@@ -225,10 +225,24 @@ impl Bench {
         git(&tree.path, &["commit", "-q", "-m", &format!("change {path}")]).await;
     }
 
+    /// The user writes a file and commits all that is there, on whatever is checked out.
+    pub(crate) async fn user_commits(&self, path: &str, content: &str) {
+        fs::write(self.user.join(path), content).unwrap();
+        git(&self.user, &["add", "-A"]).await;
+        git(
+            &self.user,
+            &["commit", "-q", "-m", &format!("the user changes {path}")],
+        )
+        .await;
+    }
+
     pub(crate) fn landing_spec(&self, tree: &Tree, head: &Oid, landing: &str) -> LandingSpec {
         LandingSpec {
             landing: LandingKey::new(landing).unwrap(),
             tree: tree.spec.clone(),
+            base: tree.spec.base_branch.clone(),
+            method: LandMethod::Merge,
+            protected: Vec::new(),
             head: head.clone(),
             message: "Land the card".into(),
             author: Identity {

@@ -215,7 +215,10 @@ impl Place {
         LandingSpec {
             landing: LandingKey::new("l1").unwrap(),
             head: worktrees.card_head(&spec).await.unwrap().unwrap(),
+            base: spec.base_branch.clone(),
             tree: spec,
+            method: LandMethod::Merge,
+            protected: Vec::new(),
             message: "Land the card".into(),
             author: Identity::default(),
         }

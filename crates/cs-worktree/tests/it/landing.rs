@@ -286,7 +286,7 @@ async fn a_conflict_names_its_files_and_moves_nothing() {
     write(bench.user.clone(), "src/a.txt", "theirs\n").await;
     git(&bench.user, &["commit", "-q", "-a", "-m", "theirs"]).await;
     let base = git(&bench.user, &["rev-parse", "main"]).await;
-    let LandingPlan::Conflict { files, messages } = bench.plan(&tree, &tip, "l1").await else {
+    let LandingPlan::Conflict(Conflict { files, messages, .. }) = bench.plan(&tree, &tip, "l1").await else {
         panic!("no conflict")
     };
     assert_eq!(files, paths(&["src/a.txt"]));
@@ -308,7 +308,7 @@ async fn what_the_card_has_not_landed_yet_is_told_by_its_tree() {
     let tree = bench.prepare("c1").await;
     let has_new = async |landed: &[Oid]| bench.worktrees.has_new_commits(&tree, landed).await.unwrap();
     assert!(!has_new(&[]).await);
-    git(&tree.path, &["commit", "-q", "--allow-empty", "-m", "work"]).await;
+    bench.agent_commits(&tree, "new", "work").await;
     assert!(has_new(&[]).await, "a commit that nobody collected counts");
     let tip = bench.collect(&tree, "r1").await.tip;
     let landing = bench.ready(&tree, &tip, "l1").await;
@@ -326,7 +326,10 @@ async fn a_card_that_the_person_merged_by_hand_counts_as_landed() {
     git(&bench.user, &["merge", "-q", tree.spec.branch.as_str()]).await;
     assert_eq!(
         bench.plan(&tree, &tip, "l1").await,
-        LandingPlan::AlreadyLanded { commit: tip }
+        LandingPlan::AlreadyLanded {
+            commit: tip,
+            how: LandedHow::Ancestor
+        }
     );
 }
 
@@ -349,9 +352,21 @@ async fn a_landing_is_not_taken_for_another_whose_name_begins_with_it() {
         MoveOutcome::Moved
     );
     let found = bench.plan(&one.0, &one.1, "l10").await;
-    assert_eq!(found, LandingPlan::AlreadyLanded { commit: ready.new });
+    assert_eq!(
+        found,
+        LandingPlan::AlreadyLanded {
+            commit: ready.new,
+            how: LandedHow::ThisLanding
+        }
+    );
     let other = bench.plan(&one.0, &one.1, "l1").await;
-    assert_eq!(other, LandingPlan::AlreadyLanded { commit: one.1 });
+    assert_eq!(
+        other,
+        LandingPlan::AlreadyLanded {
+            commit: one.1,
+            how: LandedHow::Ancestor
+        }
+    );
 }
 
 #[tokio::test]

@@ -174,7 +174,13 @@ async fn a_card_lands_once_however_often_it_is_carried_out() {
     let log = git(&bench.user, &["log", "-1", format]).await;
     assert_eq!(log, "Person cs-panel c1");
     let again = bench.plan(&tree, &collected.tip, "l1").await;
-    assert_eq!(again, LandingPlan::AlreadyLanded { commit: ready.new });
+    assert_eq!(
+        again,
+        LandingPlan::AlreadyLanded {
+            commit: ready.new,
+            how: LandedHow::ThisLanding
+        }
+    );
 }
 
 /// Invariant 11.

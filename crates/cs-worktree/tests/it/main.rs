@@ -29,6 +29,8 @@ mod lfs;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
+mod methods;
+#[cfg(test)]
 mod partial;
 #[cfg(test)]
 mod person;
