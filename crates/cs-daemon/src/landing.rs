@@ -67,7 +67,11 @@ enum ResultRow {
 impl From<ResultRow> for LandingResult {
     fn from(row: ResultRow) -> Self {
         match row {
-            ResultRow::Landed { commit, report } => Self::Landed { commit, report },
+            ResultRow::Landed { commit, report } => Self::Landed {
+                commit,
+                report,
+                evidence: None,
+            },
             ResultRow::Conflict { report } => Self::Conflict { report },
             ResultRow::Refused { report } => Self::Refused { report },
         }

@@ -15,6 +15,8 @@ pub enum LandingState {
     Conflict,
     /// The verify command failed on the merged result; it went back to the agent.
     VerifyFailed,
+    /// The card's branch is at the remote; no base has moved, and the offer stays open.
+    Published,
     /// It could not be done as things are; the person was told what to do, the offer stays open.
     Refused,
 }
@@ -25,14 +27,15 @@ impl LandingState {
     pub const fn is_over(self) -> bool {
         match self {
             Self::Accepted | Self::Running => false,
-            Self::Landed | Self::Conflict | Self::VerifyFailed | Self::Refused => true,
+            Self::Landed | Self::Conflict | Self::VerifyFailed | Self::Published | Self::Refused => true,
         }
     }
 }
 
 text_enum!(LandingState, "landing state", {
     Accepted => "accepted", Running => "running", Landed => "landed",
-    Conflict => "conflict", VerifyFailed => "verify_failed", Refused => "refused",
+    Conflict => "conflict", VerifyFailed => "verify_failed",
+    Published => "published", Refused => "refused",
 });
 
 /// How a card's commits come onto a base.

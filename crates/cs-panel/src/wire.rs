@@ -3,10 +3,13 @@
 
 use cs_harness::AgentConfig;
 use cs_model::{
-    AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, LandingId, LandingState, MachineId,
-    OperationId, PauseKind, RunId, Time, TurnId,
+    AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, LandMethod, LandingId, LandingState,
+    MachineId, OperationId, PauseKind, RunId, Time, TurnId,
 };
-use cs_record::{Ask, Card, CardSummary, Landing, LiveLimit, OldOperation, Park, Pause, Run, Scope, Turn};
+use cs_record::{
+    Ask, Card, CardSummary, Evidence, Landing, LiveLimit, OldOperation, Park, Pause, Run, Scope, Turn,
+    VerifyExit,
+};
 use serde::Serialize;
 
 use crate::standstill::{Standstill, Standstills};
@@ -329,11 +332,38 @@ pub(crate) struct LandingWire {
     pub(crate) id: LandingId,
     pub(crate) card: CardId,
     pub(crate) state: LandingState,
+    /// The branch that it lands on.
+    pub(crate) base: Option<String>,
+    /// How, where the person said so.
+    pub(crate) method: Option<LandMethod>,
     pub(crate) accepted_by: String,
     pub(crate) accepted_at: Time,
     pub(crate) commit: Option<String>,
     pub(crate) result: Option<String>,
+    pub(crate) verify: Option<VerifyWire>,
     pub(crate) ended_at: Option<Time>,
+}
+
+/// What a verify command said.
+#[derive(Debug, Serialize)]
+pub(crate) struct VerifyWire {
+    pub(crate) command: String,
+    pub(crate) commit: String,
+    pub(crate) passed: bool,
+    pub(crate) exit: VerifyExit,
+    pub(crate) duration_ms: u64,
+}
+
+impl From<&Evidence> for VerifyWire {
+    fn from(evidence: &Evidence) -> Self {
+        Self {
+            command: evidence.command.clone(),
+            commit: evidence.commit.clone(),
+            passed: evidence.exit.is_passed(),
+            exit: evidence.exit,
+            duration_ms: evidence.duration_ms,
+        }
+    }
 }
 
 impl From<&Landing> for LandingWire {
@@ -342,10 +372,13 @@ impl From<&Landing> for LandingWire {
             id: landing.id,
             card: landing.card,
             state: landing.state,
+            base: landing.base.clone(),
+            method: landing.method,
             accepted_by: landing.accepted_by.to_string(),
             accepted_at: landing.accepted_at,
             commit: landing.commit.clone(),
             result: landing.result.clone(),
+            verify: landing.evidence.as_ref().map(VerifyWire::from),
             ended_at: landing.ended_at,
         }
     }

@@ -37,7 +37,8 @@ pub(crate) fn new_cards(statement: &mut Statement, rows: &[CardRow]) {
         .add(rows, |row| row.usage_cost_microusd)
         .add(rows, |row| row.created_at)
         .add(rows, |row| row.updated_at)
-        .add(rows, |row| row.version);
+        .add(rows, |row| row.version)
+        .add(rows, |row| row.landings_returned);
 }
 
 pub(crate) fn changed_cards(statement: &mut Statement, rows: &[Changed<CardRow>]) {
@@ -64,7 +65,8 @@ pub(crate) fn changed_cards(statement: &mut Statement, rows: &[Changed<CardRow>]
         .add(rows, |row| row.now.usage_output_tokens)
         .add(rows, |row| row.now.usage_cost_microusd)
         .add(rows, |row| row.now.updated_at)
-        .add(rows, |row| row.now.version);
+        .add(rows, |row| row.now.version)
+        .add(rows, |row| row.now.landings_returned);
 }
 
 pub(crate) fn new_runs(statement: &mut Statement, rows: &[RunRow]) {
@@ -214,7 +216,10 @@ pub(crate) fn new_landings(statement: &mut Statement, rows: &[LandingRow]) {
         .add(rows, |row| row.accepted_at)
         .add(rows, |row| row.commit_id.as_deref())
         .add(rows, |row| row.result.as_deref())
-        .add(rows, |row| row.ended_at);
+        .add(rows, |row| row.ended_at)
+        .add(rows, |row| row.base.as_deref())
+        .add(rows, |row| row.method.as_deref())
+        .add(rows, |row| row.evidence.as_deref());
 }
 
 pub(crate) fn changed_landings(statement: &mut Statement, rows: &[Changed<LandingRow>]) {
@@ -229,7 +234,8 @@ pub(crate) fn changed_landings(statement: &mut Statement, rows: &[Changed<Landin
         .add(rows, |row| row.now.token.as_deref())
         .add(rows, |row| row.now.commit_id.as_deref())
         .add(rows, |row| row.now.result.as_deref())
-        .add(rows, |row| row.now.ended_at);
+        .add(rows, |row| row.now.ended_at)
+        .add(rows, |row| row.now.evidence.as_deref());
 }
 
 pub(crate) fn new_texts(statement: &mut Statement, rows: &[TextRow]) {

@@ -40,6 +40,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         usable_from: 3,
         sql: include_str!("../migrations/0004_left_behind.sql"),
     },
+    // An older binary does not know what `published` is.
+    Migration {
+        version: 5,
+        usable_from: 5,
+        sql: include_str!("../migrations/0005_verify.sql"),
+    },
 ];
 
 /// Returns the newest version that a list of steps knows.

@@ -89,6 +89,7 @@ pub(crate) struct CardRow {
     pub(crate) created_at: i64,
     pub(crate) updated_at: i64,
     pub(crate) version: i64,
+    pub(crate) landings_returned: i64,
 }
 
 impl From<&Card> for CardRow {
@@ -119,6 +120,7 @@ impl From<&Card> for CardRow {
             created_at: card.created_at.unix_micros(),
             updated_at: card.updated_at.unix_micros(),
             version: integer(card.version),
+            landings_returned: card.landings_returned.into(),
         }
     }
 }
@@ -165,6 +167,7 @@ impl TryFrom<CardRow> for Card {
             created_at: Time::from_unix_micros(row.created_at),
             updated_at: Time::from_unix_micros(row.updated_at),
             version: number(TABLE, id, "version", row.version)?,
+            landings_returned: number(TABLE, id, "landings_returned", row.landings_returned)?,
             title: free(TABLE, id, row.title)?,
             base: free_opt(TABLE, id, row.base)?,
             reason: free_opt(TABLE, id, row.reason)?,

@@ -2,7 +2,7 @@
 
 use cs_fence::ProcessFact;
 use cs_model::{AskId, CardId, CodebaseId, Epoch, LandingId, MachineId, OperationId, RunId, Time};
-use cs_record::{JournalEntry, JournalRow, Landing, LeftBehind, Run, RunText, StoreError};
+use cs_record::{Evidence, JournalEntry, JournalRow, Landing, LeftBehind, Run, RunText, StoreError};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -171,11 +171,15 @@ pub(crate) struct LandingRow {
     pub(crate) commit_id: Option<String>,
     pub(crate) result: Option<String>,
     pub(crate) ended_at: Option<i64>,
+    pub(crate) base: Option<String>,
+    pub(crate) method: Option<String>,
+    pub(crate) evidence: Option<String>,
 }
 
-impl From<&Landing> for LandingRow {
-    fn from(landing: &Landing) -> Self {
-        Self {
+impl TryFrom<&Landing> for LandingRow {
+    type Error = StoreError;
+    fn try_from(landing: &Landing) -> Result<Self, StoreError> {
+        Ok(Self {
             id: landing.id.as_uuid(),
             card_id: landing.card.as_uuid(),
             codebase_id: landing.codebase.as_uuid(),
@@ -190,7 +194,10 @@ impl From<&Landing> for LandingRow {
             commit_id: landing.commit.clone(),
             result: stored_opt(landing.result.as_deref()),
             ended_at: landing.ended_at.map(Time::unix_micros),
-        }
+            base: stored_opt(landing.base.as_deref()),
+            method: landing.method.map(|method| method.to_string()),
+            evidence: landing.evidence.as_ref().map(Evidence::to_json).transpose()?,
+        })
     }
 }
 
@@ -210,6 +217,9 @@ impl TryFrom<LandingRow> for Landing {
             accepted_by: parse(table, id, &row.accepted_by)?,
             accepted_at: Time::from_unix_micros(row.accepted_at),
             ended_at: row.ended_at.map(Time::from_unix_micros),
+            base: free_opt(table, id, row.base)?,
+            method: row.method.map(|method| parse(table, id, &method)).transpose()?,
+            evidence: row.evidence.as_deref().map(Evidence::from_json).transpose()?,
             message: free_opt(table, id, row.message)?,
             commit: row.commit_id,
             result: free_opt(table, id, row.result)?,

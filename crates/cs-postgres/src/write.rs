@@ -33,7 +33,7 @@ pub(crate) async fn write(
     add_runs(&mut statement, writes);
     add_turns(&mut statement, writes);
     add_asks(&mut statement, writes)?;
-    add_landings(&mut statement, writes);
+    add_landings(&mut statement, writes)?;
     add_texts(&mut statement, writes);
     add_limits(&mut statement, writes);
     add_journal(&mut statement, operation, writes)?;
@@ -104,11 +104,17 @@ fn add_asks(statement: &mut Statement, writes: &Writes) -> Result<(), StoreError
     Ok(())
 }
 
-fn add_landings(statement: &mut Statement, writes: &Writes) {
-    let new: Vec<_> = writes.new_landings.iter().map(LandingRow::from).collect();
-    columns::new_landings(statement, &new);
-    let changes: Vec<_> = writes.landings.iter().map(changed::<_, LandingRow>).collect();
-    columns::changed_landings(statement, &changes);
+fn add_landings(statement: &mut Statement, writes: &Writes) -> Result<(), StoreError> {
+    let new = writes.new_landings.iter().map(LandingRow::try_from);
+    columns::new_landings(statement, &new.collect::<Result<Vec<_>, _>>()?);
+    let changes = writes.landings.iter().map(|change| {
+        Ok::<_, StoreError>(Changed {
+            was: LandingRow::try_from(&change.was)?,
+            now: LandingRow::try_from(&change.now)?,
+        })
+    });
+    columns::changed_landings(statement, &changes.collect::<Result<Vec<_>, _>>()?);
+    Ok(())
 }
 
 fn add_texts(statement: &mut Statement, writes: &Writes) {

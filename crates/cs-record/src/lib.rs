@@ -8,6 +8,7 @@
 
 mod aggregate;
 mod error;
+mod evidence;
 mod journal;
 mod limits;
 mod ports;
@@ -20,6 +21,7 @@ mod unreadable;
 
 pub use aggregate::{Aggregate, Change, TurnMark, Writes};
 pub use error::{ErrorClass, RecordError, Refusal};
+pub use evidence::{Evidence, VerifyExit};
 pub use journal::{JournalEntry, JournalRow};
 pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Route, Scope, Serves, Unpark};
 pub use ports::{

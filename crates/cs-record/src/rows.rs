@@ -3,11 +3,13 @@
 
 use cs_fence::{FenceRow, ProcessFact, TokenHash};
 use cs_model::{
-    AgentName, AskId, AskState, AskTo, Author, CardId, CardState, CodebaseId, Epoch, FailureClass, LandingId,
-    LandingState, MachineId, Opening, Person, Priority, RunId, RunKind, RunState, Time, TurnId, TurnSeq,
-    TurnState,
+    AgentName, AskId, AskState, AskTo, Author, CardId, CardState, CodebaseId, Epoch, FailureClass,
+    LandMethod, LandingId, LandingState, MachineId, Opening, Person, Priority, RunId, RunKind, RunState,
+    Time, TurnId, TurnSeq, TurnState,
 };
 use cs_settle::{Offer, Usage};
+
+use crate::Evidence;
 
 /// One conversation about one piece of work. Its row is what every operation on it locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub struct Card {
     pub ready: Readiness,
     /// What its attempts used up over its whole life.
     pub usage: Usage,
+    /// How many landings in a row ended in a conflict or a failed verify since a person last spoke or answered.
+    pub landings_returned: u32,
     /// When it was made.
     pub created_at: Time,
     /// When anything on it last changed.
@@ -258,6 +262,10 @@ pub struct Landing {
     pub card: CardId,
     /// The codebase whose base is to move.
     pub codebase: CodebaseId,
+    /// The branch that it lands on, without `refs/heads/`: the card's base unless the person said another.
+    pub base: Option<String>,
+    /// How the commits come onto it, if the person said so; otherwise as the codebase has it.
+    pub method: Option<LandMethod>,
     /// The offer that was accepted, if the agent made one.
     pub ask: Option<AskId>,
     /// The message of the merge, if the offer gave one.
@@ -278,6 +286,8 @@ pub struct Landing {
     pub commit: Option<String>,
     /// What came out, for people; no local path.
     pub result: Option<String>,
+    /// What the verify command said, if one ran.
+    pub evidence: Option<Evidence>,
     /// When it was over.
     pub ended_at: Option<Time>,
 }

@@ -38,7 +38,9 @@ pub use dispatch::dispatch;
 pub use give_up::give_up;
 pub use hand_back::hand_back;
 pub use interrupt::{hand_back_run, interrupt};
-pub use landing::{accept_landing, hand_back_landing, release_landing, settle_landing};
+pub use landing::{
+    GoesTo, RETURNS_MAX, accept_landing, goes_to, hand_back_landing, release_landing, settle_landing,
+};
 pub use process::{clear_process, mark_incomplete, record_process};
 pub use retry::retry_card;
 pub use send::{send_existing, send_new};

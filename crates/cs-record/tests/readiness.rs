@@ -280,6 +280,7 @@ fn plain_card(id: CardId, state: CardState, owner: Option<RunId>) -> Card {
             from: time(0),
         },
         usage: cs_settle::Usage::default(),
+        landings_returned: 0,
         created_at: time(0),
         updated_at: time(9),
         version: 1,
@@ -344,6 +345,8 @@ fn landing(
         id,
         card,
         codebase,
+        base: None,
+        method: None,
         ask: None,
         message: None,
         state,
@@ -354,6 +357,7 @@ fn landing(
         accepted_at: time(1),
         commit: None,
         result: None,
+        evidence: None,
         ended_at: None,
     }
 }

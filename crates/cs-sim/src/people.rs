@@ -321,11 +321,7 @@ async fn answer_with(world: &World, ask: &Ask, body: &str) {
 }
 
 async fn accept(world: &World, ask: &Ask) {
-    let accept = AcceptLanding {
-        landing: LandingId::from_uuid(world.ids.uuid_v7()),
-        card: ask.card,
-        person: person(),
-    };
+    let accept = AcceptLanding::new(LandingId::from_uuid(world.ids.uuid_v7()), ask.card, person());
     let came = world.record.accept_landing(&accept).await;
     told(world, "landings accepted", &came);
 }

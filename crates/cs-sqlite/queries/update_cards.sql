@@ -19,7 +19,8 @@ update cards set
     usage_output_tokens = w.value->>'$.now.usage_output_tokens',
     usage_cost_microusd = w.value->>'$.now.usage_cost_microusd',
     updated_at = w.value->>'$.now.updated_at',
-    version = w.value->>'$.now.version'
+    version = w.value->>'$.now.version',
+    landings_returned = w.value->>'$.now.landings_returned'
 from jsonb_each(?) as w
 where cards.id = w.value->>'$.now.id'
   and cards.version is w.value->>'$.was.version'

@@ -5,7 +5,8 @@ update landings set
     token = w.value->>'$.now.token',
     commit_id = w.value->>'$.now.commit_id',
     result = w.value->>'$.now.result',
-    ended_at = w.value->>'$.now.ended_at'
+    ended_at = w.value->>'$.now.ended_at',
+    evidence = w.value->>'$.now.evidence'
 from jsonb_each(?) as w
 where landings.id = w.value->>'$.now.id'
   and landings.epoch is w.value->>'$.was.epoch'

@@ -142,7 +142,7 @@ async fn a_file_that_a_newer_program_migrates_is_refused_from_then_on() {
     }
     change(
         &path,
-        "alter table codebases drop column colour; pragma user_version = 3",
+        "alter table codebases drop column colour; pragma user_version = 4",
     )
     .await;
     assert_eq!(names(&store).await, ["engine"]);

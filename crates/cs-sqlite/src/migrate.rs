@@ -34,6 +34,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         version: 3,
         sql: include_str!("../migrations/0003_left_behind.sql"),
     },
+    Migration {
+        version: 4,
+        sql: include_str!("../migrations/0004_verify.sql"),
+    },
 ];
 
 /// What a file is.

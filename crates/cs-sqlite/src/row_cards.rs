@@ -85,6 +85,7 @@ pub(crate) struct CardRow {
     created_at: i64,
     updated_at: i64,
     version: i64,
+    landings_returned: i64,
 }
 
 impl From<&Card> for CardRow {
@@ -115,6 +116,7 @@ impl From<&Card> for CardRow {
             created_at: card.created_at.unix_micros(),
             updated_at: card.updated_at.unix_micros(),
             version: integer(card.version),
+            landings_returned: card.landings_returned.into(),
         }
     }
 }
@@ -160,6 +162,7 @@ impl TryFrom<CardRow> for Card {
             created_at: Time::from_unix_micros(row.created_at),
             updated_at: Time::from_unix_micros(row.updated_at),
             version: number(TABLE, id, "version", row.version)?,
+            landings_returned: number(TABLE, id, "landings_returned", row.landings_returned)?,
             title: row.title,
             base: row.base,
             reason: row.reason,

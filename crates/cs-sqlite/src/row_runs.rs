@@ -2,7 +2,7 @@
 
 use cs_fence::ProcessFact;
 use cs_model::{Epoch, Time};
-use cs_record::{JournalEntry, JournalRow, Landing, LeftBehind, Run, StoreError};
+use cs_record::{Evidence, JournalEntry, JournalRow, Landing, LeftBehind, Run, StoreError};
 use serde::Serialize;
 use sqlx::FromRow;
 
@@ -153,11 +153,15 @@ pub(crate) struct LandingRow {
     commit_id: Option<String>,
     result: Option<String>,
     ended_at: Option<i64>,
+    base: Option<String>,
+    method: Option<String>,
+    evidence: Option<String>,
 }
 
-impl From<&Landing> for LandingRow {
-    fn from(landing: &Landing) -> Self {
-        Self {
+impl TryFrom<&Landing> for LandingRow {
+    type Error = StoreError;
+    fn try_from(landing: &Landing) -> Result<Self, StoreError> {
+        Ok(Self {
             id: landing.id.to_string(),
             card_id: landing.card.to_string(),
             codebase_id: landing.codebase.to_string(),
@@ -172,7 +176,10 @@ impl From<&Landing> for LandingRow {
             commit_id: landing.commit.clone(),
             result: landing.result.clone(),
             ended_at: landing.ended_at.map(Time::unix_micros),
-        }
+            base: landing.base.clone(),
+            method: landing.method.map(|method| method.to_string()),
+            evidence: landing.evidence.as_ref().map(Evidence::to_json).transpose()?,
+        })
     }
 }
 
@@ -192,9 +199,12 @@ impl TryFrom<LandingRow> for Landing {
             accepted_by: parse(table, id, &row.accepted_by)?,
             accepted_at: Time::from_unix_micros(row.accepted_at),
             ended_at: row.ended_at.map(Time::from_unix_micros),
+            method: parse_opt(table, id, row.method.as_deref())?,
+            evidence: row.evidence.as_deref().map(Evidence::from_json).transpose()?,
             message: row.message,
             commit: row.commit_id,
             result: row.result,
+            base: row.base,
         })
     }
 }

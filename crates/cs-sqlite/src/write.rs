@@ -117,9 +117,13 @@ fn write_asks(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> 
 }
 
 fn write_landings(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> {
-    let new: Vec<_> = writes.new_landings.iter().map(LandingRow::from).collect();
-    batch!(writing, "insert_landings", &new)?;
-    let landings: Vec<_> = writes.landings.iter().map(changed::<_, LandingRow>).collect();
+    let new = writes.new_landings.iter().map(LandingRow::try_from);
+    batch!(writing, "insert_landings", &new.collect::<Result<Vec<_>, _>>()?)?;
+    let landings = writes
+        .landings
+        .iter()
+        .map(changed_landing)
+        .collect::<Result<Vec<_>, _>>()?;
     batch!(writing, "update_landings", &landings)
 }
 
@@ -152,6 +156,13 @@ fn changed_ask(change: &Change<cs_record::Ask>) -> Result<Changed<AskRow>, Store
     Ok(Changed {
         was: AskRow::try_from(&change.was)?,
         now: AskRow::try_from(&change.now)?,
+    })
+}
+
+fn changed_landing(change: &Change<cs_record::Landing>) -> Result<Changed<LandingRow>, StoreError> {
+    Ok(Changed {
+        was: LandingRow::try_from(&change.was)?,
+        now: LandingRow::try_from(&change.now)?,
     })
 }
 

@@ -10,6 +10,7 @@ pub mod claims;
 pub mod fences;
 pub mod housekeeping;
 pub mod kept;
+pub mod landed;
 pub mod landings;
 pub mod launchers;
 pub mod limits;
@@ -61,6 +62,10 @@ macro_rules! record_conformance {
             landings: a_landing_that_left_no_trace_is_given_back,
             landings: a_landing_is_accepted_taken_and_landed,
             landings: a_conflict_goes_back_to_the_agent,
+            landed: a_failed_verify_goes_back_with_its_evidence,
+            landed: the_third_failed_landing_in_a_row_goes_to_the_person,
+            landed: a_published_branch_keeps_its_card_open,
+            landed: a_landing_goes_onto_the_branch_that_the_person_said,
             landings: a_refused_landing_leaves_the_offer_open,
             landings: a_stale_landing_changes_nothing,
             landings: landings_of_a_base_go_one_at_a_time_in_order,

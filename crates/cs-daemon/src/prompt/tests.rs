@@ -42,6 +42,7 @@ fn card() -> Card {
             from: at(0),
         },
         usage: cs_settle::Usage::default(),
+        landings_returned: 0,
         created_at: at(0),
         updated_at: at(0),
         version: 1,

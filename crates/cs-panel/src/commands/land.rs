@@ -31,18 +31,13 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
     let accepted = desk
         .ports
         .acts
-        .accept_landing(&AcceptLanding {
-            landing,
-            card: id,
-            person,
-        })
+        .accept_landing(&AcceptLanding::new(landing, id, person))
         .await?;
     app.wake(&desk).await;
     if app.global.json {
         return app.out.json(&LandingWire::from(&accepted));
     }
-    let onto = detail
-        .card
+    let onto = accepted
         .base
         .map(|base| format!(" on {base}"))
         .unwrap_or_default();

@@ -271,14 +271,30 @@ fn landings(landings: &[Landing], now: Time) -> String {
     for landing in landings {
         let by = &landing.accepted_by;
         let when = text::ago(now, landing.accepted_at);
+        let onto = landing.base.as_deref().unwrap_or_default();
+        let onto = if onto.is_empty() {
+            String::new()
+        } else {
+            format!(" on {}", text::one_line(onto, 200))
+        };
         line!(
             page,
-            "\nlanding {}: {}, accepted by {by} {when}",
+            "\nlanding {}{onto}: {}, accepted by {by} {when}",
             landing.id.short(),
             landing.state
         );
         if let Some(commit) = &landing.commit {
             line!(page, "  commit {}", text::one_line(commit, 80));
+        }
+        if let Some(evidence) = &landing.evidence {
+            line!(
+                page,
+                "  verify `{}` on {} ended with {} after {} s",
+                text::one_line(&evidence.command, 200),
+                text::one_line(evidence.commit.get(..12).unwrap_or(&evidence.commit), 80),
+                evidence.exit,
+                evidence.duration_ms.div_ceil(1_000)
+            );
         }
         if let Some(result) = &landing.result {
             page.push_str(&text::indented(result, "  "));

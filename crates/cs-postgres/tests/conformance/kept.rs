@@ -104,17 +104,3 @@ async fn a_raw_write_that_takes_an_answer_back_is_refused() {
     ];
     check_named(raw, &writes).await;
 }
-
-/// A binary that does not know of the column writes landings that have it.
-#[tokio::test]
-async fn a_landing_has_the_base_of_its_card() {
-    let schema = Arc::new(Schema::new().await);
-    let (_world, first, _) = two_cards(&schema).await;
-    let raw = &mut schema.raw().await;
-    allow(raw, "a landing", &format!("{NEW_LANDING} where c.id = '{first}'")).await;
-    let base: Option<String> = sqlx::query_scalar("select base from landings")
-        .fetch_one(raw)
-        .await
-        .expect("it has one");
-    assert_eq!(base.as_deref(), Some("main"));
-}

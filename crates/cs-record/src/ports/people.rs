@@ -4,8 +4,8 @@ use std::fmt;
 
 use async_trait::async_trait;
 use cs_model::{
-    AgentName, AskId, CardId, CodebaseId, LandingId, MachineId, Opening, Person, Priority, Time, TurnId,
-    TurnSeq,
+    AgentName, AskId, CardId, CodebaseId, LandMethod, LandingId, MachineId, Opening, Person, Priority, Time,
+    TurnId, TurnSeq,
 };
 
 use crate::{Ask, Codebase, Landing, RecordError};
@@ -120,6 +120,24 @@ pub struct AcceptLanding {
     pub card: CardId,
     /// Who accepts.
     pub person: Person,
+    /// The branch to land on in the place of the card's base, without `refs/heads/`; at most 200 bytes.
+    pub onto: Option<String>,
+    /// How the commits come onto it in the place of what the codebase says.
+    pub method: Option<LandMethod>,
+}
+
+impl AcceptLanding {
+    /// Accepts that the work of a card lands on its base, as the codebase has it.
+    #[must_use]
+    pub const fn new(landing: LandingId, card: CardId, person: Person) -> Self {
+        Self {
+            landing,
+            card,
+            person,
+            onto: None,
+            method: None,
+        }
+    }
 }
 
 /// Gives the work of a card free for another route, or for another machine.
@@ -154,7 +172,8 @@ pub trait PeopleActs: fmt::Debug + std::marker::Send + Sync {
     /// Accepts the landing of a card's work: writes the landing row that a daemon takes.
     ///
     /// # Errors
-    /// Refused while an agent works on the card, a landing is under way, or the card has no codebase or was never worked on.
+    /// Refused while an agent works on the card, a landing is under way, the card has no codebase or was never worked on, or the name
+    /// of the branch is too long.
     async fn accept_landing(&self, accept: &AcceptLanding) -> Result<Landing, RecordError>;
 
     /// Ends the live runs of a card at once, before any process dies; the turns that they held are handed back. The card is

@@ -19,6 +19,7 @@ pub fn answer_ask(
     let by = Author::Person(answer.person.clone());
     let answered = answered(aggregate, ask, &answer.body, by, now)?;
     let mut draft = Draft::of(aggregate, now);
+    draft.card.landings_returned = 0;
     for row in draft.asks.iter_mut().filter(|row| row.id == ask.id) {
         *row = answered.clone();
     }

@@ -6,15 +6,18 @@ use cs_model::{
     RunState, Time, TurnId, TurnState,
 };
 
+use super::send::check_base;
 use crate::aggregate::{Draft, Words};
-use crate::{AcceptLanding, Aggregate, Ask, FencedLanding, Landing, LandingResult, Refusal, Writes};
+use crate::{
+    AcceptLanding, Aggregate, Ask, Evidence, FencedLanding, Landing, LandingResult, Refusal, Writes,
+};
 
 /// Writes the landing that a daemon takes, and accepts the newest open offer of the card with it. The same landing again
 /// changes nothing.
 ///
 /// # Errors
 /// Refused while an agent works on the card or will go on by itself, while a landing is under way, for a card that is over,
-/// has no codebase, or was never worked on.
+/// has no codebase, or was never worked on, and for a name of a branch that is too long.
 pub fn accept_landing(
     aggregate: &Aggregate,
     accept: &AcceptLanding,
@@ -28,6 +31,7 @@ pub fn accept_landing(
         return Ok((Writes::default(), landing.clone()));
     }
     check_acceptable(aggregate)?;
+    check_base(accept.onto.as_deref())?;
     let card = &aggregate.card;
     let short = || card.id.short();
     let codebase = card
@@ -50,6 +54,8 @@ pub fn accept_landing(
         id: accept.landing,
         card: card.id,
         codebase,
+        base: accept.onto.clone().or_else(|| card.base.clone()),
+        method: accept.method,
         ask: offer.as_ref().map(|ask| ask.id),
         message: offer.and_then(|ask| ask.offer).and_then(|offer| offer.message),
         state: LandingState::Accepted,
@@ -60,6 +66,7 @@ pub fn accept_landing(
         accepted_at: now,
         commit: None,
         result: None,
+        evidence: None,
         ended_at: None,
     };
     draft.landings.push(landing.clone());
@@ -112,19 +119,37 @@ pub fn settle_landing(
     let offer = landing.ask;
     let id = TurnId::from_uuid(ids.uuid_v7());
     match result {
-        LandingResult::Landed { commit, report } => {
-            end_landing(&mut draft, attempt, LandingState::Landed, report, Some(commit));
+        LandingResult::Landed {
+            commit,
+            report,
+            evidence,
+        } => {
+            let end = End::of(LandingState::Landed, report, evidence.as_ref());
+            end_landing(&mut draft, attempt, end.at(commit));
             landed(&mut draft, offer, report);
+            draft.card.landings_returned = 0;
             say(&mut draft, id, report, TurnState::Settled);
         }
         LandingResult::Conflict { report } => {
-            end_landing(&mut draft, attempt, LandingState::Conflict, report, None);
-            if !answer_offer(&mut draft, offer, report) {
-                say(&mut draft, id, report, TurnState::Pending);
-            }
+            end_landing(&mut draft, attempt, End::of(LandingState::Conflict, report, None));
+            give_back(&mut draft, offer, id, report);
+        }
+        LandingResult::VerifyFailed { report, evidence } => {
+            let end = End::of(LandingState::VerifyFailed, report, Some(evidence));
+            end_landing(&mut draft, attempt, end);
+            give_back(&mut draft, offer, id, report);
+        }
+        LandingResult::Published { report } => {
+            end_landing(
+                &mut draft,
+                attempt,
+                End::of(LandingState::Published, report, None),
+            );
+            reopen_offer(&mut draft, offer);
+            say(&mut draft, id, report, TurnState::Settled);
         }
         LandingResult::Refused { report } => {
-            end_landing(&mut draft, attempt, LandingState::Refused, report, None);
+            end_landing(&mut draft, attempt, End::of(LandingState::Refused, report, None));
             reopen_offer(&mut draft, offer);
             say(&mut draft, id, report, TurnState::Settled);
         }
@@ -197,23 +222,86 @@ fn stale(aggregate: &Aggregate, attempt: &LandingAttempt) -> FencedLanding {
     }
 }
 
-fn end_landing(
-    draft: &mut Draft<'_>,
-    attempt: &LandingAttempt,
+/// How a landing ends.
+struct End<'a> {
     state: LandingState,
-    report: &str,
-    commit: Option<&String>,
-) {
+    report: &'a str,
+    evidence: Option<&'a Evidence>,
+    commit: Option<&'a str>,
+}
+
+impl<'a> End<'a> {
+    const fn of(state: LandingState, report: &'a str, evidence: Option<&'a Evidence>) -> Self {
+        Self {
+            state,
+            report,
+            evidence,
+            commit: None,
+        }
+    }
+
+    const fn at(mut self, commit: &'a str) -> Self {
+        self.commit = Some(commit);
+        self
+    }
+}
+
+fn end_landing(draft: &mut Draft<'_>, attempt: &LandingAttempt, end: End<'_>) {
     let now = draft.now;
     for landing in draft
         .landings
         .iter_mut()
         .filter(|landing| landing.id == attempt.landing)
     {
-        landing.state = state;
-        landing.result = Some(report.to_owned());
-        landing.commit = commit.cloned();
+        landing.state = end.state;
+        landing.result = Some(end.report.to_owned());
+        landing.evidence = end.evidence.cloned();
+        landing.commit = end.commit.map(str::to_owned);
         landing.ended_at = Some(now);
+    }
+}
+
+/// So many landings in a row may fail without a word of a person; the result of the last one goes to the person.
+pub const RETURNS_MAX: u32 = 3;
+
+/// Who does something about a landing that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoesTo {
+    /// The agent, by itself.
+    Agent,
+    /// The person: the agent had its tries.
+    Person,
+}
+
+/// Says whom the result of a landing goes to that ended in a conflict or a failed verify, the so manieth in a row.
+#[must_use]
+pub const fn goes_to(in_row: u32) -> GoesTo {
+    if in_row < RETURNS_MAX {
+        GoesTo::Agent
+    } else {
+        GoesTo::Person
+    }
+}
+
+/// Gives the work of a card back, to its agent as long as that is its own affair.
+fn give_back(draft: &mut Draft<'_>, offer: Option<AskId>, id: TurnId, report: &str) {
+    draft.card.landings_returned = draft.card.landings_returned.saturating_add(1);
+    match goes_to(draft.card.landings_returned) {
+        GoesTo::Agent => {
+            if !answer_offer(draft, offer, report) {
+                say(draft, id, report, TurnState::Pending);
+            }
+        }
+        GoesTo::Person => {
+            reopen_offer(draft, offer);
+            let in_row = draft.card.landings_returned;
+            let report = format!(
+                "{report}\n\nThis was landing {in_row} in a row that failed without a word of yours, so no agent is started for it. Tell \
+                 the agent what to do with `cs-panel send {}`, or accept the landing again.",
+                draft.card.id.short()
+            );
+            say(draft, id, &report, TurnState::Settled);
+        }
     }
 }
 
@@ -291,4 +379,24 @@ fn say(draft: &mut Draft<'_>, id: TurnId, report: &str, state: TurnState) {
         state,
         run: None,
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_third_failed_landing_in_a_row_goes_to_the_person() {
+        let table: Vec<_> = (1..=5).map(goes_to).collect();
+        assert_eq!(
+            table,
+            [
+                GoesTo::Agent,
+                GoesTo::Agent,
+                GoesTo::Person,
+                GoesTo::Person,
+                GoesTo::Person
+            ]
+        );
+    }
 }

@@ -43,6 +43,7 @@ pub fn send_existing(
         });
     }
     open_again(&mut draft);
+    draft.card.landings_returned = 0;
     let seq = draft.say(words(send));
     let writes = plan(draft, &send.plan, earlier)?;
     Ok((writes, sent(seq)))
@@ -98,6 +99,7 @@ pub fn send_new(send: &Send, earlier: &[Earlier], now: Time) -> Result<(Writes, 
             from: now,
         },
         usage: Usage::default(),
+        landings_returned: 0,
         created_at: now,
         updated_at: now,
         version: 0,
@@ -163,7 +165,7 @@ fn check_title(title: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_base(base: Option<&str>) -> Result<(), Refusal> {
+pub(super) fn check_base(base: Option<&str>) -> Result<(), Refusal> {
     let bytes = base.map_or(0, str::len);
     if bytes > MAX_BASE_BYTES {
         return Err(Refusal::TooLong {

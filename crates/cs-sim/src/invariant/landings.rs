@@ -46,7 +46,10 @@ impl Invariant for MovedOnce {
             .map(|commit| commit.as_str());
         let told = match result {
             LandingResult::Landed { commit, .. } => Some(commit.as_str()),
-            LandingResult::Conflict { .. } | LandingResult::Refused { .. } => None,
+            LandingResult::Conflict { .. }
+            | LandingResult::VerifyFailed { .. }
+            | LandingResult::Published { .. }
+            | LandingResult::Refused { .. } => None,
         };
         if moved == told {
             return Ok(());

@@ -241,7 +241,7 @@ async fn a_landing_keeps_its_bounds() {
         ("update landings set state = 'landed', ended_at = 1", "commit_id is not null"),
         (
             "insert into landings select 'other', card_id, codebase_id, ask_id, message, state, epoch, token, machine_id,
-             accepted_by, accepted_at, commit_id, result, ended_at, base from landings",
+             accepted_by, accepted_at, commit_id, result, ended_at, base, method, evidence from landings",
             "landings.card_id",
         ),
         (other, "landings_one_of_base"),

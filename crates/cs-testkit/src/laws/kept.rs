@@ -294,6 +294,8 @@ fn running<S: RowStore>(bench: &Bench<'_, S>, card: CardId, codebase: CodebaseId
         id: LandingId::from_uuid(bench.ids.uuid_v7()),
         card,
         codebase,
+        base: None,
+        method: None,
         ask: None,
         message: None,
         state: LandingState::Running,
@@ -304,13 +306,17 @@ fn running<S: RowStore>(bench: &Bench<'_, S>, card: CardId, codebase: CodebaseId
         accepted_at: now,
         commit: None,
         result: None,
+        evidence: None,
         ended_at: None,
     }
 }
 
 async fn begin<S: RowStore>(bench: &Bench<'_, S>, card: CardId, codebase: CodebaseId) -> LandingId {
     let Locked { tx, facts } = lock(bench.store, None, &Select::Card(card)).await;
-    let landing = running(bench, card, codebase, facts.now);
+    let landing = Landing {
+        base: facts.cards[0].card.base.clone(),
+        ..running(bench, card, codebase, facts.now)
+    };
     let id = landing.id;
     let (was, mut now) = (facts.cards[0].card.clone(), facts.cards[0].card.clone());
     now.version += 1;
@@ -333,7 +339,10 @@ pub async fn one_landing_runs_on_a_base<S: RowStore>(store: &S, clock: &Arc<SetC
     }
     let second = card_on(&bench, "main").await;
     let at = clock.as_ref();
-    let landing = running(&bench, second, codebase, cs_model::Clock::now(at));
+    let landing = Landing {
+        base: Some("main".to_owned()),
+        ..running(&bench, second, codebase, cs_model::Clock::now(at))
+    };
     bench
         .check_kept(&Select::Card(second), ONE_BASE, |_, writes| {
             writes.new_landings.push(landing);

@@ -9,15 +9,11 @@ use cs_record::{AcceptLanding, ErrorClass, FencedLanding, Landing, LandingResult
 
 use super::World;
 
-fn accept_of(world: &World, card: CardId) -> AcceptLanding {
-    AcceptLanding {
-        landing: world.landing_id(),
-        card,
-        person: world.person.clone(),
-    }
+pub(super) fn accept_of(world: &World, card: CardId) -> AcceptLanding {
+    AcceptLanding::new(world.landing_id(), card, world.person.clone())
 }
 
-async fn accept(world: &World, card: CardId) -> Landing {
+pub(super) async fn accept(world: &World, card: CardId) -> Landing {
     world
         .people
         .accept_landing(&accept_of(world, card))
@@ -25,7 +21,7 @@ async fn accept(world: &World, card: CardId) -> Landing {
         .expect("it can land")
 }
 
-async fn take(world: &World) -> Option<LandingAttempt> {
+pub(super) async fn take(world: &World) -> Option<LandingAttempt> {
     let (receipt, request) = world.claim(Task::Landings, 9).await.expect("the record answers");
     assert!(receipt.landings.len() <= 1, "one landing of a base at a time");
     receipt
@@ -35,7 +31,7 @@ async fn take(world: &World) -> Option<LandingAttempt> {
 }
 
 /// Makes a card whose owner has offered its work.
-async fn offered(world: &World) -> CardId {
+pub(super) async fn offered(world: &World) -> CardId {
     let taken = world.running().await;
     world.offer(&taken.attempt).await;
     taken.claimed.card
@@ -48,14 +44,15 @@ pub(super) async fn running(world: &World) -> (CardId, LandingAttempt) {
     (card, take(world).await.expect("it is accepted"))
 }
 
-fn landed() -> LandingResult {
+pub(super) fn landed() -> LandingResult {
     LandingResult::Landed {
         commit: "0123456789abcdef".to_owned(),
         report: "landed as 0123456".to_owned(),
+        evidence: None,
     }
 }
 
-async fn settle(world: &World, attempt: &LandingAttempt, result: &LandingResult) -> FencedLanding {
+pub(super) async fn settle(world: &World, attempt: &LandingAttempt, result: &LandingResult) -> FencedLanding {
     world
         .landings
         .settle_landing(attempt, result)

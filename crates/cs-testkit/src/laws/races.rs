@@ -167,6 +167,7 @@ pub async fn of_sixteen_landing_results_one_is_applied(world: &World) {
     for number in 0..RACERS {
         let landings = Arc::clone(&world.landings);
         let result = LandingResult::Landed {
+            evidence: None,
             commit: format!("0123abc{number:x}"),
             report: format!("landed by {number}"),
         };

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use cs_fence::{Attempt, Interruption, LandingAttempt};
 use cs_journal::{Child, Target, Task};
-use cs_model::{AskId, AskTo, Cap, CardId, Clock, FailureClass, PauseKind, Priority};
+use cs_model::{AskId, AskTo, Cap, CardId, Clock, FailureClass, LandMethod, PauseKind, Priority};
 use cs_record::{AcceptLanding, AnswerAsk, HandBack, LandingResult, Route, Scope, SendTo};
 use cs_settle::{Capped, Usage};
 
 use super::World;
+use super::landed::{passed, verify_failed};
 use super::world::AGENT;
 
 /// Plays random commands on a world, and prints what each did. Two worlds over equal stores print the same.
@@ -241,11 +242,11 @@ impl Player {
         let Some(card) = pick(&self.cards, which % 4) else {
             return String::new();
         };
-        let accept = AcceptLanding {
-            landing: self.world.landing_id(),
-            card,
-            person: self.world.person.clone(),
-        };
+        let mut accept = AcceptLanding::new(self.world.landing_id(), card, self.world.person.clone());
+        if which % 16 >= 12 {
+            accept.onto = Some("next".to_owned());
+            accept.method = Some(LandMethod::Squash);
+        }
         format!("{:?}", self.world.people.accept_landing(&accept).await)
     }
 
@@ -255,10 +256,12 @@ impl Player {
         };
         let report = "as it is".to_owned();
         let commit = "0123abcd".to_owned();
-        let result = match which % 4 {
-            0 => LandingResult::Landed { commit, report },
-            1 => LandingResult::Conflict { report },
-            2 => LandingResult::Refused { report },
+        let result = match which % 8 {
+            0 => LandingResult::Published { report },
+            1 => verify_failed(report, &commit),
+            4 => passed(report, commit),
+            5 => LandingResult::Conflict { report },
+            2 | 6 => LandingResult::Refused { report },
             _ => return format!("{:?}", self.world.landings.release_landing(&attempt).await),
         };
         format!(

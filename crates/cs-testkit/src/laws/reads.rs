@@ -149,11 +149,7 @@ pub async fn a_peek_names_what_can_be_taken(world: &World) {
 }
 
 async fn accept(world: &World, card: CardId) {
-    let accept = AcceptLanding {
-        landing: world.landing_id(),
-        card,
-        person: world.person.clone(),
-    };
+    let accept = AcceptLanding::new(world.landing_id(), card, world.person.clone());
     world.people.accept_landing(&accept).await.expect("it can land");
 }
 

@@ -144,11 +144,7 @@ pub async fn a_landing_that_does_not_decode_holds_its_codebase_only(
     for _ in 0..2 {
         let taken = world.running().await;
         world.offer(&taken.attempt).await;
-        let accept = AcceptLanding {
-            landing: world.landing_id(),
-            card: taken.claimed.card,
-            person: world.person.clone(),
-        };
+        let accept = AcceptLanding::new(world.landing_id(), taken.claimed.card, world.person.clone());
         world.people.accept_landing(&accept).await.expect("it can land");
         world.clock.advance(Duration::from_secs(1));
     }

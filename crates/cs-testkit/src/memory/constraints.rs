@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use cs_model::{CardState, Epoch, RunId, RunKind, TurnState};
-use cs_record::{Change, ReadyFor, Run, RunText, StoreError, TurnMark, Writes};
+use cs_model::{CardState, Epoch, LandingState, RunId, RunKind, TurnState};
+use cs_record::{Change, Landing, ReadyFor, Run, RunText, StoreError, TurnMark, Writes};
 
 use super::kept;
 use super::tables::Tables;
@@ -88,9 +88,9 @@ impl Tables {
         let running = self
             .landings
             .values()
-            .filter(|landing| landing.state == cs_model::LandingState::Running);
+            .filter(|landing| landing.state == LandingState::Running);
         unique(
-            running.map(|landing| (landing.codebase, self.base_of(landing))),
+            running.map(|landing| (landing.codebase, landing.base.clone())),
             "landings_one_of_base: two landings on one base of a codebase are running",
         )
     }
@@ -159,8 +159,24 @@ impl Tables {
             if landing.state.is_over() != landing.ended_at.is_some() {
                 return refuse(format!("landing {} has an end that does not fit", landing.id));
             }
+            if !evidence_fits(landing) {
+                return refuse(format!("landing {} has evidence that does not fit", landing.id));
+            }
         }
         Ok(())
+    }
+}
+
+fn evidence_fits(landing: &Landing) -> bool {
+    let was_verified = landing.evidence.is_some();
+    match landing.state {
+        LandingState::VerifyFailed => was_verified,
+        LandingState::Landed => true,
+        LandingState::Accepted
+        | LandingState::Running
+        | LandingState::Conflict
+        | LandingState::Published
+        | LandingState::Refused => !was_verified,
     }
 }
 

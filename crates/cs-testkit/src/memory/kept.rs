@@ -64,6 +64,9 @@ fn landing(Change { was, now }: &Change<Landing>) -> Result<(), StoreError> {
     if now.epoch < was.epoch || (same_epoch && now.token != was.token) {
         return refuse(format!("the epoch of landing {} does not grow", now.id));
     }
+    if (&now.base, now.method) != (&was.base, was.method) {
+        return refuse("a landing stays on the base for which it was accepted");
+    }
     let is_changed = now.state != was.state;
     if is_changed && (was.state.is_over() || (same_epoch && now.state == LandingState::Running)) {
         return refuse("a landing runs again only under a new epoch, and never once it is over");

@@ -120,21 +120,13 @@ impl Tables {
         })
     }
 
-    /// The base of a landing is that of its card, which never changes.
-    pub(super) fn base_of(&self, landing: &Landing) -> Option<&str> {
-        self.cards
-            .get(&landing.card)
-            .and_then(|card| card.base.as_deref())
-    }
-
     /// The landings that a machine may take now: the first accepted of each base of a codebase that has none
     /// running.
     pub(super) fn takeable_landings(&self, machine: MachineId) -> Vec<&Landing> {
         let accepted =
             |landing: &&Landing| landing.state == LandingState::Accepted && landing.machine == machine;
-        let same_base = |one: &Landing, other: &Landing| {
-            one.codebase == other.codebase && self.base_of(one) == self.base_of(other)
-        };
+        let same_base =
+            |one: &Landing, other: &Landing| one.codebase == other.codebase && one.base == other.base;
         let first = |landing: &&Landing| {
             let others = self.landings.values().filter(accepted);
             let mut earlier = others.filter(|other| same_base(landing, other));
