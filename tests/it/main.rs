@@ -14,4 +14,5 @@ mod shortage;
 mod stops;
 mod storm;
 mod trees;
+mod verify;
 mod whole_way;

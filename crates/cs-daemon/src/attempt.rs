@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 pub(crate) use interrupted::report_interrupted;
 pub use ready::BROUGHT;
+pub(crate) use ready::environment;
 pub(crate) use settle::{close_acknowledged, report_failed, settle};
 pub use setup::{SetupStatus, setup_status};
 

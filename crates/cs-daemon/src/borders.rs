@@ -1,7 +1,7 @@
 //! The borders of the protocols at which a test ends the process, to prove that a crash there loses nothing.
 
-/// A border: a point between two steps of the start protocol (P1 to P13), of what comes of a start (P14 to P26), or of a landing
-/// (L1 to L6). [`Self::ALL`] says what lies between.
+/// A border: a point between two steps of the start protocol (P1 to P13), of what comes of a start (P14 to P26), of a landing (L1 to
+/// L6), or of the verify of its merge (V1 to V5). [`Self::ALL`] says what lies between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table below says what each one is")]
 pub enum Border {
@@ -33,6 +33,11 @@ pub enum Border {
     L4,
     L5,
     L6,
+    V1,
+    V2,
+    V3,
+    V4,
+    V5,
 }
 
 impl Border {
@@ -114,6 +119,23 @@ impl Border {
             "the result is durable, the record does not know it",
         ),
         (Self::L6, "L6", "the record has the result, not acknowledged"),
+        (
+            Self::V1,
+            "V1",
+            "the verify is in the ledger, nothing of it is made",
+        ),
+        (Self::V2, "V2", "the clone is made and the shim holds, before GO"),
+        (Self::V3, "V3", "the verify runs"),
+        (
+            Self::V4,
+            "V4",
+            "the verify has ended, the ledger does not know what it said",
+        ),
+        (
+            Self::V5,
+            "V5",
+            "the ledger has what the verify said, the move is not in it",
+        ),
     ];
 
     fn name(self) -> &'static str {

@@ -119,6 +119,14 @@ struct Flight {
     task: Id,
 }
 
+/// A landing that a task carries out.
+#[derive(Debug)]
+struct LandingFlight {
+    card: CardId,
+    stop: StopSwitch,
+    task: Id,
+}
+
 /// What a task brings back.
 #[derive(Debug)]
 enum Back {
@@ -132,6 +140,8 @@ struct Waiter {
     card: CardId,
     attempts: Vec<Attempt>,
     executions: u32,
+    /// The landing of the card that was under way.
+    landing: Option<LandingId>,
     /// Why its executions could not be closed, each time that was tried since.
     troubles: Vec<String>,
     reply: oneshot::Sender<Stopped>,
@@ -144,7 +154,7 @@ pub struct Daemon {
     lock: StateLock,
     presence: Presence,
     flights: BTreeMap<RunId, Flight>,
-    landings: BTreeMap<LandingId, Id>,
+    landings: BTreeMap<LandingId, LandingFlight>,
     incomplete: BTreeMap<RunId, Incomplete>,
     /// What was said last of each run that could not be ended.
     said_left: BTreeMap<RunId, String>,
@@ -157,6 +167,8 @@ pub struct Daemon {
     next_due: Option<Time>,
     /// Removes what nobody can need any more.
     keeping: JoinSet<()>,
+    /// Removes the clones of verifies that are over.
+    clearing: JoinSet<()>,
     /// When all old journal rows were last forgotten.
     forgot_at: Option<Instant>,
     /// When the ledger was last compared with what the record holds for running here.
@@ -223,6 +235,7 @@ impl Daemon {
             sweep_due: true,
             next_due: None,
             keeping: JoinSet::new(),
+            clearing: JoinSet::new(),
             forgot_at: None,
             compared_at: None,
             admission: None,
@@ -273,6 +286,7 @@ impl Daemon {
         // Nobody may be in the middle of a write to the ledger when the lock of the directory goes.
         self.tasks.shutdown().await;
         self.keeping.shutdown().await;
+        self.clearing.shutdown().await;
     }
 
     async fn passes(
@@ -381,12 +395,18 @@ impl Daemon {
         );
     }
 
-    fn launch_landing(&mut self, landing: LandingId, work: LandingWork) {
-        let cx = Arc::clone(&self.cx);
+    fn launch_landing(&mut self, work: LandingWork) {
+        let (landing, card) = (work.row().landing, work.row().card);
+        let (cx, stop) = (Arc::clone(&self.cx), StopSwitch::new());
+        if self.waiters.iter().any(|waiter| waiter.landing == Some(landing)) {
+            stop.raise(StopLevel::Ladder);
+        }
+        let asked = stop.clone();
         let handle = self
             .tasks
-            .spawn(async move { Back::Landing(landing, land(cx, work).await) });
-        self.landings.insert(landing, handle.id());
+            .spawn(async move { Back::Landing(landing, land(cx, work, asked).await) });
+        let task = handle.id();
+        self.landings.insert(landing, LandingFlight { card, stop, task });
     }
 
     /// Takes back what a task brings. One that panicked is reported like one that failed; its work stays in the ledger.
@@ -407,16 +427,23 @@ impl Daemon {
                 }
             }
             Ok((_, Back::Landing(landing, result))) => {
-                self.landings.remove(&landing);
+                let flight = self.landings.remove(&landing);
                 self.sweep_due = true;
+                self.remove_throwaways();
                 match result {
                     Ok(()) => self.strain.is_over(),
-                    Err(error) => self.troubled(format!("landing {}", landing.short()), &error),
+                    Err(error) => {
+                        self.troubled(format!("landing {}", landing.short()), &error);
+                        if let Some(flight) = flight {
+                            let why = format!("landing {}: {}", landing.short(), chain(&error));
+                            self.note_trouble(flight.card, why);
+                        }
+                    }
                 }
             }
             Err(error) => {
                 let task = error.id();
-                self.landings.retain(|_, landing| *landing != task);
+                self.landings.retain(|_, landing| landing.task != task);
                 let flight = self.flights.iter().find(|(_, flight)| flight.task == task);
                 match flight.map(|(run, flight)| (*run, flight.card)) {
                     Some((run, card)) => {

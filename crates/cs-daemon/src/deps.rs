@@ -19,7 +19,7 @@ use crate::borders::Borders;
 use crate::executions::Executions;
 use crate::host::Host;
 use crate::leftovers::Leftovers;
-use crate::trees::Trees;
+use crate::trees::{Landings, Trees};
 
 /// The ports of the record that a daemon uses. One store usually stands behind all of them.
 #[derive(Debug, Clone)]
@@ -107,8 +107,10 @@ pub struct Deps {
     pub agents: BTreeMap<String, AgentConfig>,
     /// Where this machine's checkouts of codebases are.
     pub checkouts: Arc<dyn Checkouts>,
-    /// The trees of cards, and their landings.
+    /// The trees of cards.
     pub trees: Arc<dyn Trees>,
+    /// The landings of their work.
+    pub landings: Arc<dyn Landings>,
     /// What is kept of cards that are over.
     pub leftovers: Arc<dyn Leftovers>,
     /// Where agents are held and run.

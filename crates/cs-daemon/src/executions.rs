@@ -11,6 +11,7 @@ mod keepers;
 mod kept;
 mod shims;
 mod stop;
+mod verify_file;
 
 use std::fmt;
 use std::io;
@@ -31,6 +32,7 @@ pub use errors::last_words;
 pub use follow::LostSight;
 pub use shims::ShimExecutions;
 pub use stop::{StopLevel, StopSwitch};
+pub use verify_file::VerifyFile;
 
 /// The executions of one machine, each with a name that is used once.
 #[async_trait]
@@ -42,14 +44,14 @@ pub trait Executions: fmt::Debug + Send + Sync {
     /// They cannot be listed; then nobody knows whether there are any.
     async fn names(&self, run: RunId, epoch: Epoch) -> io::Result<Vec<String>>;
 
-    /// Makes a new execution and keeps beside it whose it is. Durable when it returns; nothing of it runs. Cut short it leaves an
+    /// Makes a new execution and keeps beside it what it is for. Durable when it returns; nothing of it runs. Cut short it leaves an
     /// execution that was never started.
     ///
     /// # Errors
     /// It cannot be kept, or there is one of that name.
-    async fn create(&self, name: &str, attempt: &AttemptFile) -> io::Result<()>;
+    async fn create(&self, name: &str, note: &ExecutionNote) -> io::Result<()>;
 
-    /// Reads whose execution it is; nothing when there is none or it was cut short while it was made.
+    /// Reads whose execution it is; nothing when there is none, when it is of no attempt, or it was cut short while it was made.
     async fn attempt(&self, name: &str) -> Option<AttemptFile>;
 
     /// Starts what will hold the agent, once for each execution, and waits until it does. Nothing of the agent runs. What holds
@@ -78,6 +80,15 @@ pub trait Executions: fmt::Debug + Send + Sync {
     /// # Errors
     /// What it said cannot be read, or cannot be kept.
     async fn heard(&self, name: &str, harness: &dyn Harness) -> Result<Seen, LostSight>;
+}
+
+/// What an execution is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecutionNote {
+    /// The agent of an attempt.
+    Attempt(AttemptFile),
+    /// The verify of a landing.
+    Verify(VerifyFile),
 }
 
 /// An execution that waits for its GO.

@@ -1,23 +1,34 @@
 //! A landing: the merge of a card's accepted work into its base, as a job of the daemon.
 //!
-//! Its steps are in the ledger. The merge is made in the store, where nothing points at it; the move of the base is written
-//! down before it is made; a daemon that finds a written move without a result asks git what became of it.
+//! Its steps are in the ledger. The merge is made in the store, where nothing points at it; where the codebase has a verify command
+//! it has to pass on that very commit; the move of the base is written down before it is made. A daemon that finds a verify that was
+//! begun follows it or reads what it said, and one that finds a written move without a result asks git what became of it.
+
+mod ledger;
+mod verify;
+mod words;
 
 use std::sync::Arc;
 
 use cs_fence::LandingAttempt;
-use cs_journal::{LandingClaimed, LandingDone, LandingWorking, NotDurable};
-use cs_record::{FencedLanding, LandingResult};
-use cs_worktree::{ErrorClass, LandingPlan, Move, MoveOutcome, MoveRecovery, Refusal, RepoPath};
-use serde::{Deserialize, Serialize};
+use cs_journal::{ClaimedLanding, LandingClaimed, LandingDone, LandingWorking, NotDurable};
+use cs_record::{Evidence, FencedLanding};
+use cs_worktree::{ErrorClass, LandingPlan, Move, MoveOutcome, MoveRecovery};
 
+use self::ledger::{Job, ResultRow, Step};
+pub(crate) use self::verify::landing_of;
+use self::verify::{Verdict, Verify};
+use self::words::{conflict, landed, list, refused, stopped, told, verify_failed};
 use crate::attempt::Trouble;
 use crate::borders::Border;
 use crate::context::Context;
+use crate::executions::{HoldTrouble, StopLevel, StopSwitch};
 use crate::trees::{Planned, TreeError};
 
 /// How often a base may move under a landing before it is refused.
 const REPLANS_MAX: usize = 5;
+/// How often the verify of one life of a landing is begun, since nobody saw the end of those before, or a base moved.
+const VERIFIES_MAX: usize = 20;
 
 /// A landing in the stage in which it was found.
 #[derive(Debug)]
@@ -28,53 +39,49 @@ pub(crate) enum LandingWork {
     Working(LandingWorking),
 }
 
-/// A step, as the ledger keeps it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "step", rename_all = "snake_case")]
-enum Step {
-    /// This move is about to be made.
-    Move {
-        /// The move.
-        plan: Box<Move>,
-    },
-    /// The last move was not made: its base had moved.
-    Replan,
-}
-
-/// A result, as the ledger keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "result", rename_all = "snake_case")]
-enum ResultRow {
-    /// The base holds the work.
-    Landed {
-        /// The commit.
-        commit: String,
-        /// For people.
-        report: String,
-    },
-    /// It goes back to the agent.
-    Conflict {
-        /// For the agent.
-        report: String,
-    },
-    /// It cannot be done as things are.
-    Refused {
-        /// For people.
-        report: String,
-    },
-}
-
-impl From<ResultRow> for LandingResult {
-    fn from(row: ResultRow) -> Self {
-        match row {
-            ResultRow::Landed { commit, report } => Self::Landed {
-                commit,
-                report,
-                evidence: None,
-            },
-            ResultRow::Conflict { report } => Self::Conflict { report },
-            ResultRow::Refused { report } => Self::Refused { report },
+impl LandingWork {
+    /// What the claim gave.
+    pub(crate) fn row(&self) -> &ClaimedLanding {
+        match self {
+            Self::Claimed(claimed) => claimed.row(),
+            Self::Working(working) => working.row(),
         }
+    }
+
+    fn attempt(&self) -> LandingAttempt {
+        match self {
+            Self::Claimed(claimed) => claimed.attempt(),
+            Self::Working(working) => working.attempt(),
+        }
+    }
+
+    /// The last step that was written.
+    fn last(&self) -> Result<Option<Step>, serde_json::Error> {
+        match self {
+            Self::Claimed(_) => Ok(None),
+            Self::Working(working) => {
+                let last = working.steps().last();
+                last.map(|step| serde_json::from_str(step)).transpose()
+            }
+        }
+    }
+
+    /// Writes a step.
+    fn step(self, step: &Step) -> Result<Self, LandingTrouble> {
+        let step = serde_json::to_string(step)?;
+        Ok(Self::Working(match self {
+            Self::Claimed(claimed) => claimed.step(&step)?,
+            Self::Working(working) => working.step(&step)?,
+        }))
+    }
+
+    /// Keeps the result before the record is told.
+    fn done(self, result: &ResultRow) -> Result<LandingDone, LandingTrouble> {
+        let result = serde_json::to_string(result)?;
+        Ok(match self {
+            Self::Claimed(claimed) => claimed.result(&result)?,
+            Self::Working(working) => working.result(&result)?,
+        })
     }
 }
 
@@ -87,6 +94,17 @@ pub(crate) enum LandingTrouble {
     Tree(#[from] TreeError),
     #[error("a git process still works in the working tree of the base")]
     Busy,
+    #[error("its verify cannot be held")]
+    NotHeld(#[source] HoldTrouble),
+    #[error(
+        "its verify is not proven closed; {left}; end them, or look after them and say so with `cs-panel execution dismiss {execution}`"
+    )]
+    Left {
+        /// What.
+        left: String,
+        /// Of which execution.
+        execution: String,
+    },
 }
 
 impl From<cs_record::RecordError> for LandingTrouble {
@@ -107,15 +125,16 @@ impl<S: std::fmt::Debug> From<NotDurable<S>> for LandingTrouble {
     }
 }
 
-/// Carries a landing to its end.
-pub(crate) async fn land(cx: Arc<Context>, work: LandingWork) -> Result<(), LandingTrouble> {
-    let done = match work {
-        LandingWork::Claimed(claimed) => {
-            cx.deps.borders.reach(Border::L1);
-            from_the_claim(&cx, claimed).await?
-        }
-        LandingWork::Working(working) => go_on(&cx, working).await?,
-    };
+/// Carries a landing to its end. While its merge is verified a stop ends it, since nothing has moved; a move is never stopped.
+pub(crate) async fn land(
+    cx: Arc<Context>,
+    work: LandingWork,
+    stop: StopSwitch,
+) -> Result<(), LandingTrouble> {
+    if let LandingWork::Claimed(_) = &work {
+        cx.deps.borders.reach(Border::L1);
+    }
+    let done = carry_out(&cx, work, &stop).await?;
     cx.deps.borders.reach(Border::L5);
     settle_landing(&cx, done).await
 }
@@ -125,117 +144,163 @@ pub(crate) async fn land(cx: Arc<Context>, work: LandingWork) -> Result<(), Land
 enum Next {
     /// It is over.
     Result(ResultRow),
-    /// Make this move.
-    Move(Box<Move>),
+    /// This is to be written, and then done.
+    Step(Step),
 }
 
-async fn from_the_claim(cx: &Context, claimed: LandingClaimed) -> Result<LandingDone, LandingTrouble> {
-    let attempt = claimed.attempt();
-    match plan(cx, attempt).await? {
-        Next::Result(result) => Ok(claimed.result(&serde_json::to_string(&result)?)?),
-        Next::Move(plan) => {
-            cx.deps.borders.reach(Border::L2);
-            let working = claimed.step(&step(&plan)?)?;
-            execute(cx, working, plan).await
+/// Makes step after step. Each says what to do next, whether this daemon wrote it or one before.
+async fn carry_out(
+    cx: &Context,
+    mut work: LandingWork,
+    stop: &StopSwitch,
+) -> Result<LandingDone, LandingTrouble> {
+    let mut last = work.last()?;
+    let mut is_ours = false;
+    let mut replans = 0;
+    loop {
+        let next = match &last {
+            None => plan(cx, work.row(), work.attempt()).await?,
+            Some(Step::Replan) if replans == REPLANS_MAX => Next::Result(too_many_moves()),
+            Some(Step::Replan) => {
+                replans += 1;
+                plan(cx, work.row(), work.attempt()).await?
+            }
+            Some(Step::Verify { plan, execution, job }) => {
+                let of = Verify {
+                    row: work.row(),
+                    plan,
+                    execution,
+                    job,
+                };
+                let verdict = if is_ours {
+                    cx.deps.borders.reach(Border::V1);
+                    of.run(cx, stop).await?
+                } else {
+                    of.take_up(cx, stop).await?
+                };
+                after_verify(cx, &of, work.attempt(), verdict).await?
+            }
+            Some(Step::Verified { plan, evidence, said }) => {
+                cx.deps.borders.reach(Border::V5);
+                if evidence.exit.is_passed() {
+                    move_step(plan.clone(), Some(evidence.clone()))
+                } else {
+                    Next::Result(verify_failed(plan, evidence.clone(), said))
+                }
+            }
+            Some(Step::Stopped { execution }) => {
+                verify::close(cx, execution, StopLevel::Ladder).await?;
+                Next::Result(stopped())
+            }
+            Some(Step::Move { plan, evidence }) if is_ours => execute(cx, plan, evidence).await?,
+            Some(Step::Move { plan, evidence }) => recover(cx, plan, evidence).await?,
+        };
+        match next {
+            Next::Result(result) => return work.done(&result),
+            Next::Step(step) => {
+                work = work.step(&step)?;
+                last = Some(step);
+                is_ours = true;
+            }
         }
     }
 }
 
-fn step(plan: &Move) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&Step::Move {
-        plan: Box::new(plan.clone()),
+/// Moves the base. When it had moved meanwhile, everything begins again.
+async fn execute(cx: &Context, plan: &Move, evidence: &Option<Evidence>) -> Result<Next, LandingTrouble> {
+    cx.deps.borders.reach(Border::L3);
+    let outcome = cx.deps.landings.execute_move(plan).await?;
+    cx.deps.borders.reach(Border::L4);
+    Ok(match outcome {
+        MoveOutcome::Moved => Next::Result(landed(plan, evidence.clone())),
+        MoveOutcome::Refused(refusal) => Next::Result(refused(&refusal)),
+        MoveOutcome::BaseMoved => Next::Step(Step::Replan),
     })
 }
 
-/// Keeps a result before the record is told.
-fn done(working: LandingWorking, result: &ResultRow) -> Result<LandingDone, LandingTrouble> {
-    Ok(working.result(&serde_json::to_string(result)?)?)
+/// Asks git what became of a move that a daemon before this one has written.
+async fn recover(cx: &Context, plan: &Move, evidence: &Option<Evidence>) -> Result<Next, LandingTrouble> {
+    Ok(match cx.deps.landings.recover_move(plan).await? {
+        MoveRecovery::Done => Next::Result(landed(plan, evidence.clone())),
+        MoveRecovery::NotMoved | MoveRecovery::RolledBack => Next::Step(Step::Replan),
+        MoveRecovery::Busy => return Err(LandingTrouble::Busy),
+        MoveRecovery::ForeignEdits { files } => Next::Result(ResultRow::Refused {
+            report: format!(
+                "The landing was cut short, and these files were edited since: {}. They were left as they are: bring them in \
+                 order, then accept the landing again.",
+                list(&files)
+            ),
+        }),
+    })
 }
 
-/// Takes up a landing whose daemon died: the last written move tells what to ask git.
-async fn go_on(cx: &Context, working: LandingWorking) -> Result<LandingDone, LandingTrouble> {
-    let last = working
-        .steps()
-        .last()
-        .map(|step| serde_json::from_str::<Step>(step))
-        .transpose()?;
-    let working = match last {
-        None | Some(Step::Replan) => working,
-        Some(Step::Move { plan }) => match cx.deps.trees.recover_move(&plan).await? {
-            MoveRecovery::Done => return done(working, &landed(&plan)),
-            MoveRecovery::NotMoved | MoveRecovery::RolledBack => not_made(working)?,
-            MoveRecovery::Busy => return Err(LandingTrouble::Busy),
-            MoveRecovery::ForeignEdits { files } => {
-                let report = format!(
-                    "The landing was cut short, and these files were edited since: {}. They were left as they are: bring \
-                     them in order, then accept the landing again.",
-                    list(&files)
-                );
-                return done(working, &ResultRow::Refused { report });
-            }
-        },
-    };
-    match replan(cx, working).await? {
-        Replanned::Done(done) => Ok(done),
-        Replanned::Move(working, plan) => execute(cx, working, plan).await,
+fn too_many_moves() -> ResultRow {
+    ResultRow::Refused {
+        report: format!(
+            "Its base moved {REPLANS_MAX} times while the landing was under way: accept it again when it is quiet."
+        ),
     }
 }
 
-/// Notes that the last written move was not made.
-fn not_made(working: LandingWorking) -> Result<LandingWorking, LandingTrouble> {
-    Ok(working.step(&serde_json::to_string(&Step::Replan)?)?)
-}
-
-/// What planning anew came to.
-#[derive(Debug)]
-enum Replanned {
-    /// The landing is over.
-    Done(LandingDone),
-    /// This move is written down and about to be made.
-    Move(LandingWorking, Box<Move>),
-}
-
-/// Plans anew on the base as it is now.
-async fn replan(cx: &Context, working: LandingWorking) -> Result<Replanned, LandingTrouble> {
-    match plan(cx, working.attempt()).await? {
-        Next::Result(result) => Ok(Replanned::Done(done(working, &result)?)),
-        Next::Move(plan) => {
-            let working = working.step(&step(&plan)?)?;
-            Ok(Replanned::Move(working, plan))
-        }
-    }
-}
-
-/// Moves the base. When it had moved meanwhile, everything begins again, a bounded number of times.
-async fn execute(
+/// Says what follows a verify. What nobody saw the end of is begun anew, a bounded number of times.
+async fn after_verify(
     cx: &Context,
-    mut working: LandingWorking,
-    mut planned: Box<Move>,
-) -> Result<LandingDone, LandingTrouble> {
-    for _ in 0..REPLANS_MAX {
-        cx.deps.borders.reach(Border::L3);
-        let outcome = cx.deps.trees.execute_move(&planned).await?;
-        cx.deps.borders.reach(Border::L4);
-        match outcome {
-            MoveOutcome::Moved => return done(working, &landed(&planned)),
-            MoveOutcome::Refused(refusal) => return done(working, &refused(&refusal)),
-            MoveOutcome::BaseMoved => match replan(cx, not_made(working)?).await? {
-                Replanned::Done(done) => return Ok(done),
-                Replanned::Move(next, plan) => (working, planned) = (next, plan),
-            },
+    of: &Verify<'_>,
+    attempt: LandingAttempt,
+    verdict: Verdict,
+) -> Result<Next, LandingTrouble> {
+    let plan = Box::new(of.plan.clone());
+    Ok(match verdict {
+        Verdict::Said { evidence, said } => {
+            cx.deps.borders.reach(Border::V4);
+            Next::Step(Step::Verified { plan, evidence, said })
         }
+        Verdict::Stop => Next::Step(Step::Stopped {
+            execution: of.execution.to_owned(),
+        }),
+        Verdict::Again => verify_step(cx, attempt, plan, of.job.clone()).await?,
+    })
+}
+
+/// The first step of a planned move: to verify it, or to make it where nothing is to be verified.
+async fn first_step(
+    cx: &Context,
+    row: &ClaimedLanding,
+    attempt: LandingAttempt,
+    plan: Box<Move>,
+) -> Result<Next, LandingTrouble> {
+    match verify::job(cx, row) {
+        Some(job) => verify_step(cx, attempt, plan, job).await,
+        None => Ok(move_step(plan, None)),
     }
-    let report = format!(
-        "The branch {} moved {REPLANS_MAX} times while the landing was under way: accept it again when it is quiet.",
-        planned.base_branch.as_str()
-    );
-    done(working, &ResultRow::Refused { report })
+}
+
+fn move_step(plan: Box<Move>, evidence: Option<Evidence>) -> Next {
+    Next::Step(Step::Move { plan, evidence })
+}
+
+async fn verify_step(
+    cx: &Context,
+    attempt: LandingAttempt,
+    plan: Box<Move>,
+    job: Job,
+) -> Result<Next, LandingTrouble> {
+    if verify::begun(cx, attempt).await? >= VERIFIES_MAX {
+        return Ok(Next::Result(ResultRow::Refused {
+            report: format!(
+                "Not landed: its verify was begun {VERIFIES_MAX} times and never came to an end that counts. Nothing has moved; see \
+                 to the machine, then accept it again."
+            ),
+        }));
+    }
+    let execution = verify::new_name(cx, attempt).await?;
+    Ok(Next::Step(Step::Verify { plan, execution, job }))
 }
 
 /// Says what a landing comes to on the base as it is now. What only a person can put right refuses it: nothing was moved yet,
 /// repeating it would help nobody, and as long as it is under way no other landing of the codebase begins.
-async fn plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
-    match try_plan(cx, attempt).await {
+async fn plan(cx: &Context, row: &ClaimedLanding, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
+    match try_plan(cx, row, attempt).await {
         Err(LandingTrouble::Tree(error)) if error.class() != ErrorClass::Transient => {
             tracing::warn!(landing = %attempt.landing, error = &error as &dyn std::error::Error, "not landed");
             let report = format!(
@@ -248,11 +313,15 @@ async fn plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, LandingTrou
     }
 }
 
-async fn try_plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
+async fn try_plan(
+    cx: &Context,
+    row: &ClaimedLanding,
+    attempt: LandingAttempt,
+) -> Result<Next, LandingTrouble> {
     let brief = cx.deps.record.reads.landing_brief(attempt.landing).await?;
-    let base = brief.card.base.as_deref().unwrap_or_default();
+    let base = brief.landing.base.as_deref().unwrap_or_default();
     let refuse = |report: String| Next::Result(ResultRow::Refused { report });
-    let plan = match cx.deps.trees.plan_landing(&brief, attempt.epoch).await? {
+    let plan = match cx.deps.landings.plan_landing(&brief, attempt.epoch).await? {
         Planned::Plan(plan) => plan,
         Planned::NoCodebase => {
             return Ok(refuse(
@@ -273,69 +342,32 @@ async fn try_plan(cx: &Context, attempt: LandingAttempt) -> Result<Next, Landing
         }
     };
     Ok(match plan {
-        LandingPlan::Ready(plan) => Next::Move(Box::new(plan)),
+        LandingPlan::Ready(plan) => {
+            cx.deps.borders.reach(Border::L2);
+            first_step(cx, row, attempt, Box::new(plan)).await?
+        }
         LandingPlan::AlreadyLanded { commit, .. } => Next::Result(ResultRow::Landed {
             report: format!(
                 "{base} already holds the work of this card, by commit {}.",
                 commit.short()
             ),
             commit: commit.as_str().to_owned(),
+            evidence: None,
         }),
         LandingPlan::NothingToLand => {
             refuse("The card has no commit of its own: there is nothing to land.".to_owned())
         }
-        LandingPlan::Conflict(found) => Next::Result(conflict(base, &found.files, &found.messages)),
+        LandingPlan::Conflict(found) => Next::Result(conflict(base, &found)),
         LandingPlan::Refused(refusal) => Next::Result(refused(&refusal)),
     })
-}
-
-fn landed(plan: &Move) -> ResultRow {
-    ResultRow::Landed {
-        commit: plan.new.as_str().to_owned(),
-        report: format!("Landed on {} as {}.", plan.base_branch.as_str(), plan.new.short()),
-    }
-}
-
-fn refused(refusal: &Refusal) -> ResultRow {
-    ResultRow::Refused {
-        report: format!("Not landed: {refusal}. Then accept it again."),
-    }
-}
-
-fn conflict(base: &str, files: &[RepoPath], messages: &[String]) -> ResultRow {
-    let mut report = format!("Your work conflicts with {base} and was not landed.");
-    if !files.is_empty() {
-        report.push_str(&format!(" Files in conflict: {}.", list(files)));
-    }
-    for message in messages.iter().take(20) {
-        report.push_str(&format!("\n{}", message.trim_end()));
-    }
-    report.push_str(&format!(
-        "\nRun `git fetch origin`, merge origin/{base} into your branch, resolve the conflicts, commit, and offer to land again."
-    ));
-    ResultRow::Conflict { report }
-}
-
-fn list(files: &[RepoPath]) -> String {
-    const SHOWN: usize = 20;
-    let shown: Vec<String> = files.iter().take(SHOWN).map(ToString::to_string).collect();
-    let more = files.len().saturating_sub(SHOWN);
-    if more > 0 {
-        format!("{} and {more} more", shown.join(", "))
-    } else {
-        shown.join(", ")
-    }
 }
 
 /// Tells the record the result of a landing, under its fence, and acknowledges it. Repeating it is harmless.
 pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<(), LandingTrouble> {
     let result: ResultRow = serde_json::from_str(done.result())?;
     let card = done.row().card;
-    let (word, report) = match &result {
-        ResultRow::Landed { report, .. } => ("landed", report.clone()),
-        ResultRow::Conflict { report } => ("conflict", report.clone()),
-        ResultRow::Refused { report } => ("refused", report.clone()),
-    };
+    let (word, report) = result.told();
+    let line = told(word, &card.short(), report);
     let settled = cx
         .deps
         .record
@@ -344,7 +376,7 @@ pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<()
         .await?;
     cx.deps.borders.reach(Border::L6);
     match settled {
-        FencedLanding::Applied => cx.out(&told(word, &card.short(), &report)),
+        FencedLanding::Applied => cx.out(&line),
         FencedLanding::Stale { .. } => cx.said(&format!(
             "the result of a landing of card {} was not taken",
             card.short()
@@ -353,13 +385,4 @@ pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<()
     done.acknowledged()?;
     cx.wake.notify_one();
     Ok(())
-}
-
-/// The line for people, with a fixed first word (UI-2): a report that begins with that word does not say it again.
-fn told(word: &str, card: &str, report: &str) -> String {
-    let line = report.lines().next().unwrap_or_default();
-    match line.split_once(' ') {
-        Some((first, rest)) if first.eq_ignore_ascii_case(word) => format!("{word} card {card} {rest}"),
-        _ => format!("{word} card {card}: {line}"),
-    }
 }

@@ -39,9 +39,9 @@ pub use deps::{
     VERIFY_LIMIT,
 };
 pub use executions::{
-    Allowance, Alone, AttemptFile, ExecutionEnd, Executions, Found, HeldExecution, HoldTrouble, Launch,
-    LostSight, Patience, RunningExecution, ShimExecutions, StopLevel, StopSwitch, execution_name, is_done,
-    last_words,
+    Allowance, Alone, AttemptFile, ExecutionEnd, ExecutionNote, Executions, Found, HeldExecution,
+    HoldTrouble, Launch, LostSight, Patience, RunningExecution, ShimExecutions, StopLevel, StopSwitch,
+    VerifyFile, execution_name, is_done, last_words,
 };
 pub use host::{Host, ThisHost};
 pub use leftovers::{
@@ -50,4 +50,4 @@ pub use leftovers::{
 };
 pub use pause::PauseNote;
 pub use state::{StateDir, StateError, StateLock};
-pub use trees::{GitTrees, Planned, Saved, TreeError, Trees, Workplace, tree_spec};
+pub use trees::{GitTrees, Landings, Planned, Saved, TreeError, Trees, Workplace, tree_spec};

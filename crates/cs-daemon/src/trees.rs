@@ -10,14 +10,14 @@ use cs_model::{CodebaseId, Epoch, LandingId, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
     BranchName, BroughtAlong, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, LandingPlan, Move,
-    MoveOutcome, MoveRecovery, PersonCommits, RepoPath, RunKey, TreeSpec, WorktreeError,
+    MoveOutcome, MoveRecovery, PersonCommits, RepoPath, RunKey, Throwaway, TreeSpec, WorktreeError,
 };
 
 use crate::context::Context;
 
 pub use git::GitTrees;
 
-/// What the daemon asks of git: the trees of cards on this machine, and the landings of their work.
+/// What the daemon asks of git about the trees of cards on this machine.
 #[async_trait]
 pub trait Trees: fmt::Debug + Send + Sync {
     /// Makes the tree of a card ready for an attempt; nothing for a card without a codebase. It can be done again.
@@ -44,7 +44,11 @@ pub trait Trees: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`TreeError`]; the tree stays.
     async fn retire(&self, card: &Card, run: RunId, epoch: Epoch) -> Result<(), TreeError>;
+}
 
+/// What the daemon asks of git about landings.
+#[async_trait]
+pub trait Landings: fmt::Debug + Send + Sync {
     /// Says what a landing comes to on its base as it is now. Nothing of the user's is touched, and it can be done again.
     ///
     /// # Errors
@@ -62,6 +66,30 @@ pub trait Trees: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`TreeError`].
     async fn recover_move(&self, plan: &Move) -> Result<MoveRecovery, TreeError>;
+
+    /// Makes a throw-away clone that holds the commit of a planned move, with the user's ignored files that match `bring`. One of that
+    /// name that is there is made anew.
+    ///
+    /// # Errors
+    /// [`TreeError`]; what was made until then goes with the next removal.
+    async fn make_throwaway(
+        &self,
+        plan: &Move,
+        name: &RunKey,
+        bring: &[String],
+    ) -> Result<Throwaway, TreeError>;
+
+    /// Lists the throw-away clones that are there.
+    ///
+    /// # Errors
+    /// [`TreeError`].
+    async fn throwaways(&self) -> Result<Vec<RunKey>, TreeError>;
+
+    /// Removes a throw-away clone, unless something works in it still. Slow; it can be done again.
+    ///
+    /// # Errors
+    /// [`TreeError`].
+    async fn remove_throwaway(&self, name: &RunKey) -> Result<(), TreeError>;
 }
 
 /// Where an attempt works.

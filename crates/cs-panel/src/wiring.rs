@@ -90,17 +90,19 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
     };
     let checkouts: Arc<dyn Checkouts> = Arc::new(desk.checkouts.clone());
     let worktrees = Worktrees::new(desk.state.git(), git);
+    let trees = Arc::new(GitTrees::new(worktrees.clone(), Arc::clone(&checkouts)));
     Ok(Deps {
         record: desk.ports.daemon.clone(),
         machine,
         agents: agents.collect(),
-        checkouts: Arc::clone(&checkouts),
+        checkouts,
         leftovers: Arc::new(MachineLeftovers::new(
             desk.state.clone(),
-            worktrees.clone(),
+            worktrees,
             desk.ports.reads.clone(),
         )),
-        trees: Arc::new(GitTrees::new(worktrees, checkouts)),
+        trees: trees.clone(),
+        landings: trees,
         executions: Arc::new(ShimExecutions::new(desk.state.clone(), shim)),
         host: Arc::new(ThisHost::new(desk.state.root())),
         agent_env: agent_env(&app.env, &config.pass_env),

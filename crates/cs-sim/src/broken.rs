@@ -54,6 +54,8 @@ pub enum Mutant {
     AnswerIsDeliveredAgain,
     /// A landing whose end nobody saw counts as one that was not made, and the base moves whatever it holds.
     MoveForgets,
+    /// A daemon is told that no codebase has a verify command.
+    VerifyIsForgotten,
     /// The reason of a failure names a file of the machine.
     PathIsTold,
     /// The record forgets what a new card waits for.
@@ -104,6 +106,7 @@ pub const BROKEN: &[Broken] = &[
     broken(Mutant::LastAnswerWins, Kind::Any, &["10."]),
     broken(Mutant::AnswerIsDeliveredAgain, Kind::Any, &["10."]),
     broken(Mutant::MoveForgets, Kind::Landings, &["13."]),
+    broken(Mutant::VerifyIsForgotten, Kind::Landings, &["13."]),
     broken(Mutant::PathIsTold, Kind::Any, &["14."]),
     broken(Mutant::PlanIsForgotten, Kind::Bounds, &["16."]),
     broken(Mutant::SlotsAreForgotten, Kind::Any, &["17."]),

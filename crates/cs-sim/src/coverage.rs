@@ -43,7 +43,7 @@ const LOCAL: [Way; 4] = [
 const UNFAILING: [Way; 2] = [Way::CrashBefore, Way::CrashAfter];
 
 /// Every call that a daemon makes, with the ways in which it goes wrong here.
-const CALLS: [(&str, &[Way]); 40] = [
+const CALLS: [(&str, &[Way]); 41] = [
     ("claim", &REMOTE),
     ("reconcile", &REMOTE),
     ("standing", &REMOTE),
@@ -84,6 +84,7 @@ const CALLS: [(&str, &[Way]); 40] = [
     ("plan", &LOCAL),
     ("move", &LOCAL),
     ("recover", &LOCAL),
+    ("make clone", &LOCAL),
 ];
 
 /// How much more often than others a call goes wrong: calls that are seldom made, so that each way is drawn.
@@ -91,8 +92,8 @@ pub(crate) fn weight(call: &str) -> u32 {
     match call {
         "stop" => 20,
         "abandon" | "hand back a landing" | "hand back a run" => 32,
-        "capped" | "heard" | "landing brief" | "mark incomplete" | "move" | "plan" | "recover" | "retire"
-        | "settle landing" => 8,
+        "capped" | "heard" | "landing brief" | "make clone" | "mark incomplete" | "move" | "plan"
+        | "recover" | "retire" | "settle landing" => 8,
         "give up" | "interrupt" | "running runs" => 3,
         _ => 1,
     }

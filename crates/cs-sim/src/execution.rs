@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use cs_daemon::{
-    AttemptFile, Executions, Found, HeldExecution, HoldTrouble, Launch, LostSight, RunningExecution,
-    execution_name,
+    AttemptFile, ExecutionNote, Executions, Found, HeldExecution, HoldTrouble, Launch, LostSight,
+    RunningExecution, execution_name,
 };
 use cs_harness::{Harness, Seen};
 use cs_model::{Epoch, RunId};
@@ -47,12 +47,12 @@ impl Executions for FakeExecutions {
         Ok(names.take_while(|name| processes.contains_key(name)).collect())
     }
 
-    async fn create(&self, name: &str, attempt: &AttemptFile) -> io::Result<()> {
+    async fn create(&self, name: &str, note: &ExecutionNote) -> io::Result<()> {
         self.0.come_to("create").await;
         if self.0.fails("create") {
             return Err(failure());
         }
-        let execution = Execution::new(attempt.clone());
+        let execution = Execution::new(note.clone());
         let former = self.0.machine.processes().insert(name.to_owned(), execution);
         if former.is_some() {
             self.0
@@ -70,7 +70,7 @@ impl Executions for FakeExecutions {
         self.0.come_to("attempt").await;
         self.0.come_back("attempt").await;
         let processes = self.0.machine.processes();
-        processes.get(name).map(|execution| execution.attempt.clone())
+        processes.get(name)?.attempt().cloned()
     }
 
     async fn hold(&self, name: &str, _: &Launch<'_>) -> Result<Box<dyn HeldExecution>, HoldTrouble> {
@@ -193,28 +193,35 @@ impl FakeHeld {
     /// Gives the prompt. Nothing: what held it is over already.
     fn start(&mut self, prompt: &[u8]) -> Option<cs_fence::ProcessFact> {
         let machine = &self.seat.machine;
-        let attempt = {
+        let note = {
             let processes = machine.processes();
             let execution = processes.get(&self.name)?;
             if !matches!(execution.state, State::Held) {
                 return None;
             }
-            execution.attempt.clone()
+            execution.note.clone()
         };
         let world = &self.seat.world;
-        world.see(&Event::Go {
-            machine: machine.index,
-            attempt: attempt.attempt,
-            card: attempt.row.card,
-        });
-        world.count("starts");
-        let life = Life::begin(world, machine, &attempt, prompt);
+        let who = match &note {
+            ExecutionNote::Attempt(file) => {
+                world.see(&Event::Go {
+                    machine: machine.index,
+                    attempt: file.attempt,
+                    card: file.row.card,
+                });
+                world.count("starts");
+                file.attempt.run.short()
+            }
+            ExecutionNote::Verify(file) => {
+                world.count("verifies");
+                file.landing.short()
+            }
+        };
+        let life = Life::begin(world, machine, &note, prompt);
         let agent = life.agent.clone();
         world.note(format_args!(
-            "machine {} {} runs: {:?}",
-            machine.index,
-            attempt.attempt.run.short(),
-            life.script
+            "machine {} {who} runs: {:?}",
+            machine.index, life.script
         ));
         if let Some(execution) = machine.processes().get_mut(&self.name) {
             execution.state = State::Live(life);

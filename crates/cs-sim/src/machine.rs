@@ -208,6 +208,15 @@ impl Machine {
         }
     }
 
+    /// The card of a verify that works here now, or left something that does.
+    pub(crate) fn card_being_verified(&self) -> Option<cs_model::CardId> {
+        let processes = self.processes();
+        let mut live = processes
+            .values()
+            .filter(|execution| execution.truth() == Truth::Works);
+        live.find_map(|execution| Some(execution.verify()?.card))
+    }
+
     /// The cards of the agents that work here now, or left something that does.
     pub(crate) fn cards_at_work(&self) -> BTreeSet<cs_model::CardId> {
         self.attempts_at_work().into_values().collect()
@@ -219,9 +228,9 @@ impl Machine {
         let live = processes
             .values()
             .filter(|execution| execution.truth() == Truth::Works);
-        live.map(|execution| {
-            let file = &execution.attempt;
-            ((file.attempt.run, file.attempt.epoch), file.row.card)
+        live.filter_map(|execution| {
+            let file = execution.attempt()?;
+            Some(((file.attempt.run, file.attempt.epoch), file.row.card))
         })
         .collect()
     }
@@ -230,7 +239,8 @@ impl Machine {
     pub(crate) fn truth_of(&self, run: RunId, epoch: Epoch) -> Truth {
         let processes = self.processes();
         let mine = |execution: &&Execution| {
-            execution.attempt.attempt.run == run && execution.attempt.attempt.epoch == epoch
+            let file = execution.attempt();
+            file.is_some_and(|file| file.attempt.run == run && file.attempt.epoch == epoch)
         };
         let truths = processes.values().filter(mine).map(Execution::truth);
         truths
@@ -331,8 +341,12 @@ fn deps(world: &Arc<World>, machine: &Arc<Machine>, generation: u64) -> Deps {
             serves_everyone: true,
         },
         agents: agent.into_iter().map(|agent| (AGENT.to_owned(), agent)).collect(),
-        checkouts: Arc::new(Here(machine.codebases.clone())),
+        checkouts: Arc::new(Here {
+            codebases: machine.codebases.clone(),
+            forgets: world.is_mutant(Mutant::VerifyIsForgotten),
+        }),
         trees: Arc::new(FakeTrees(seat.clone())),
+        landings: Arc::new(FakeTrees(seat.clone())),
         leftovers: Arc::new(KeepEverything),
         executions: Arc::new(FakeExecutions(seat.clone())),
         host: Arc::new(SimHost(Arc::clone(machine))),
@@ -417,23 +431,35 @@ impl Seat {
 
 /// The checkouts of a machine.
 #[derive(Debug)]
-struct Here(Vec<CodebaseId>);
+struct Here {
+    codebases: Vec<CodebaseId>,
+    /// Whether nothing is ever verified.
+    forgets: bool,
+}
+
+/// Whether a codebase has a verify command.
+pub(crate) fn has_verify(codebase: CodebaseId) -> bool {
+    codebase.as_uuid().as_u128().is_multiple_of(2)
+}
 
 impl Checkouts for Here {
     fn checkout(&self, codebase: CodebaseId) -> Option<std::path::PathBuf> {
-        self.0.contains(&codebase).then(|| "/checkout".into())
+        self.codebases.contains(&codebase).then(|| "/checkout".into())
     }
 
     fn preparation(&self, _: CodebaseId) -> Preparation {
         Preparation::default()
     }
 
-    fn landing(&self, _: CodebaseId) -> LandingPolicy {
-        LandingPolicy::default()
+    fn landing(&self, codebase: CodebaseId) -> LandingPolicy {
+        LandingPolicy {
+            verify: (has_verify(codebase) && !self.forgets).then(|| "check".to_owned()),
+            ..LandingPolicy::default()
+        }
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {
-        self.0.clone()
+        self.codebases.clone()
     }
 }
 

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use cs_daemon::{Planned, Saved, TreeError, Trees, Workplace};
+use cs_daemon::{Landings, Planned, Saved, TreeError, Trees, Workplace};
 use cs_model::{CardId, CodebaseId, Epoch, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
     BranchName, BroughtAlong, CodebaseKey, Conflict, How, LandedHow, LandingKey, LandingPlan, Move,
-    MoveOutcome, MoveRecovery, Oid, PersonCommits, Refusal, Repository, WorktreeError,
+    MoveOutcome, MoveRecovery, Oid, PersonCommits, Refusal, Repository, RunKey, Throwaway, WorktreeError,
 };
 
 use crate::broken::Mutant;
 use crate::invariant::Event;
-use crate::machine::Seat;
+use crate::machine::{Seat, has_verify};
 
 /// The repositories of a machine, and the trees of cards there.
 #[derive(Debug, Default)]
@@ -142,7 +142,10 @@ impl Trees for FakeTrees {
         self.0.world.count("trees put into the trash");
         self.leave("retire").await
     }
+}
 
+#[async_trait]
+impl Landings for FakeTrees {
     async fn plan_landing(&self, brief: &LandingBrief, _: Epoch) -> Result<Planned, TreeError> {
         self.come_to("plan").await?;
         self.leave("plan").await?;
@@ -206,9 +209,41 @@ impl Trees for FakeTrees {
             MoveRecovery::NotMoved
         })
     }
+
+    async fn make_throwaway(&self, plan: &Move, _: &RunKey, _: &[String]) -> Result<Throwaway, TreeError> {
+        self.come_to("make clone").await?;
+        self.leave("make clone").await?;
+        Ok(Throwaway {
+            path: format!("/verify/{}", plan.new.as_str()).into(),
+            brought: BroughtAlong::default(),
+        })
+    }
+
+    async fn throwaways(&self) -> Result<Vec<RunKey>, TreeError> {
+        Ok(Vec::new())
+    }
+
+    async fn remove_throwaway(&self, _: &RunKey) -> Result<(), TreeError> {
+        Ok(())
+    }
 }
 
 impl FakeTrees {
+    /// What has moved is what a verify has passed on, where its codebase has one.
+    fn check_verified(&self, plan: &Move) {
+        let codebase = plan.codebase.as_str().parse();
+        if !codebase.is_ok_and(has_verify) {
+            return;
+        }
+        let processes = self.0.machine.processes();
+        if !processes.values().any(|one| one.has_passed(plan.new.as_str())) {
+            self.0.world.fail(
+                "13. a base moves only to what its verify has passed on",
+                format!("landing {} moved to {}", plan.landing, plan.new),
+            );
+        }
+    }
+
     fn compare_and_set(&self, plan: &Move) -> Result<MoveOutcome, TreeError> {
         if self.0.world.happens(500) {
             return Ok(MoveOutcome::Refused(Refusal::ByGit));
@@ -226,6 +261,8 @@ impl FakeTrees {
         }
         base.at += 1;
         base.moves.push((plan.landing.clone(), plan.new.clone()));
+        drop(bases);
+        self.check_verified(plan);
         Ok(MoveOutcome::Moved)
     }
 }

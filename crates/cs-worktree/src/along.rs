@@ -88,12 +88,22 @@ impl Worktrees {
         tree: &Tree,
         patterns: &[String],
     ) -> Result<BroughtAlong, WorktreeError> {
+        self.bring_into(repository, &tree.path, patterns).await
+    }
+
+    /// The same, into a directory that is no card's tree.
+    pub(crate) async fn bring_into(
+        &self,
+        repository: &Repository,
+        to: &Path,
+        patterns: &[String],
+    ) -> Result<BroughtAlong, WorktreeError> {
         if patterns.is_empty() {
             return Ok(BroughtAlong::default());
         }
         let matching = self.untracked(repository, patterns).await?;
         let ignored = self.ignored_of(repository, &matching).await?;
-        let (from, to) = (repository.toplevel.clone(), tree.path.clone());
+        let (from, to) = (repository.toplevel.clone(), to.to_owned());
         walk::in_background(to.clone(), move || {
             let mut along = Along {
                 from,

@@ -256,6 +256,31 @@ fn trashed(dir: &Path) -> Option<Trashed> {
     })
 }
 
+/// Deletes a directory that is not kept in the trash, in which it gets a name first by which [`Worktrees::empty_trash`] finishes a
+/// deletion that is cut off, or that fails here.
+pub(crate) fn throw_away(dir: &Path, trash: &Path, borders: Borders) -> Result<(), WorktreeError> {
+    let named = |n| {
+        let mut name = std::ffi::OsString::from(GOING);
+        name.push(dir.file_name().unwrap_or_default());
+        name.push(format!(".{n}"));
+        trash.join(name)
+    };
+    let free = (1..=TRASHED_MAX)
+        .map(named)
+        .find(|place| place.symlink_metadata().is_err());
+    let going = free.ok_or_else(|| WorktreeError::Corrupt {
+        what: "the trash is full".into(),
+    })?;
+    match fs::rename(dir, &going) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        renamed => renamed.map_err(WorktreeError::io("move to the trash", dir))?,
+    }
+    if !removal::delete(&going, borders) {
+        tracing::warn!(dir = %going.display(), "what was thrown away is deleted later");
+    }
+    Ok(())
+}
+
 fn is_going(dir: &Path) -> bool {
     let name = dir.file_name().unwrap_or_default();
     name.as_encoded_bytes().starts_with(GOING.as_bytes())

@@ -67,6 +67,7 @@ mod store;
 mod transport;
 mod tree;
 mod upkeep;
+mod verify;
 mod walk;
 mod workers;
 
@@ -101,6 +102,7 @@ pub use status::{EntryKind, StatusEntry, TreeStatus};
 pub use transport::Transport;
 pub use tree::{Attachment, PersonCommits, Prepared, Tree, TreeSpec};
 pub use upkeep::{Packed, StoreFiles};
+pub use verify::Throwaway;
 pub use workers::WorkerBranch;
 
 use locks::{CodebaseLock, CodebaseLocks};

@@ -1,6 +1,6 @@
 //! A card's tree: a clone with its own `.git`, made whole or not at all, found again by its identity file.
 
-mod clone;
+pub(crate) mod clone;
 mod intake;
 mod restore;
 

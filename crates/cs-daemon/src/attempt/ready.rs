@@ -1,5 +1,6 @@
 //! What must be ready before a shim is started: the place to work, the prompt, the command line, the environment.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
@@ -7,9 +8,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cs_harness::{AgentConfig, Harness, LaunchSpec, PrivateFile};
+use cs_harness::{AgentConfig, Harness, PrivateFile};
 use cs_journal::ClaimedRun;
-use cs_model::{FailureClass, RunKind};
+use cs_model::{CardId, FailureClass, RunKind};
 use cs_record::RunBrief;
 use cs_supervise::{Containment, ExecutionSpec, Limits};
 use cs_worktree::{BroughtAlong, ErrorClass, PersonCommits};
@@ -76,7 +77,7 @@ pub(crate) async fn make_ready(
     if let Some(setup) = setup {
         argv = setup::before(&setup, argv, &cx.state.execution(execution), &cwd);
     }
-    let mut spec = ExecutionSpec::new(argv, environment(cx, row, &launch), cwd);
+    let mut spec = ExecutionSpec::new(argv, environment(cx, row.card, &launch.env), cwd);
     spec.limits = limits_of(cx, &row.agent);
     spec.containment = containment_of(cx, &row.agent);
     files.extend(launch.files);
@@ -201,22 +202,27 @@ fn say_brought(cx: &Context, row: &ClaimedRun, brought: &BroughtAlong) -> Option
     })
 }
 
-fn environment(cx: &Context, row: &ClaimedRun, launch: &LaunchSpec) -> Vec<(OsString, OsString)> {
+/// What an execution for a card finds in its environment.
+pub(crate) fn environment(
+    cx: &Context,
+    card: CardId,
+    more: &BTreeMap<String, String>,
+) -> Vec<(OsString, OsString)> {
     let mut env = cx.deps.agent_env.clone();
     let mut set = |name: &str, value: &str| {
         env.retain(|(known, _)| known != name);
         env.push((name.into(), value.into()));
     };
-    set("CS_PANEL_CARD", &row.card.short());
-    match port_base(&cx.state, row.card) {
+    set("CS_PANEL_CARD", &card.short());
+    match port_base(&cx.state, card) {
         Ok(Some(base)) => {
             set("CS_PANEL_PORT_BASE", &base.to_string());
             set("CS_PANEL_PORT_COUNT", &PORTS_EACH.to_string());
         }
-        Ok(None) => tracing::warn!(card = %row.card, "no range of ports is free"),
-        Err(error) => tracing::warn!(card = %row.card, %error, "no range of ports could be kept"),
+        Ok(None) => tracing::warn!(card = %card, "no range of ports is free"),
+        Err(error) => tracing::warn!(card = %card, %error, "no range of ports could be kept"),
     }
-    for (name, value) in &launch.env {
+    for (name, value) in more {
         set(name, value);
     }
     env

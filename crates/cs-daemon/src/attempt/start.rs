@@ -19,8 +19,8 @@ use crate::admission::Admission;
 use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{
-    Allowance, AttemptFile, Found, HeldExecution, HoldTrouble, Launch, RunningExecution, StopLevel,
-    StopSwitch, execution_name,
+    Allowance, AttemptFile, ExecutionNote, Found, HeldExecution, HoldTrouble, Launch, RunningExecution,
+    StopLevel, StopSwitch, execution_name,
 };
 
 /// Why a run could not be started, as the ledger keeps it.
@@ -181,7 +181,11 @@ async fn begin(
         allowance: Allowance::from(&limits_of(cx, &row.agent)),
     };
     let name = prepared.dir().to_owned();
-    let made = cx.deps.executions.create(&name, &file).await;
+    let made = cx
+        .deps
+        .executions
+        .create(&name, &ExecutionNote::Attempt(file))
+        .await;
     made.map_err(|source| Trouble::Local {
         what: "the directory of the execution cannot be made",
         source,

@@ -96,7 +96,7 @@ impl Daemon {
         let journal = self.cx.journal.clone();
         let mut window = journal.claim(&want).await?;
         for claimed in window.adopt_all_landings() {
-            self.launch_landing(claimed.row().landing, LandingWork::Claimed(claimed));
+            self.launch_landing(LandingWork::Claimed(claimed));
         }
         window.finish();
         Ok(())

@@ -7,8 +7,10 @@ use tokio::time::Instant;
 
 use super::Daemon;
 use crate::context::Context;
+use crate::landing::landing_of;
 use crate::leftovers::LeftoversError;
 use crate::report::chain;
+use crate::trees::TreeError;
 
 /// How often a daemon looks for what nobody can need any more.
 const FORGET_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -44,6 +46,16 @@ impl Daemon {
             }
         }
         self.remove_leftovers();
+        self.remove_throwaways();
+    }
+
+    /// Removes the clones of verifies that are over. Nobody waits for it; what is not removed goes with the next one.
+    pub(super) fn remove_throwaways(&mut self) {
+        while self.clearing.try_join_next().is_some() {}
+        if self.clearing.is_empty() {
+            let cx = Arc::clone(&self.cx);
+            self.clearing.spawn(async move { remove_throwaways(&cx).await });
+        }
     }
 
     /// Deleting is slow where files are: no pass waits for it, and a daemon that ends leaves the rest to the next one.
@@ -53,6 +65,26 @@ impl Daemon {
             let cx = Arc::clone(&self.cx);
             self.keeping.spawn(async move { remove_leftovers(&cx).await });
         }
+    }
+}
+
+async fn remove_throwaways(cx: &Context) {
+    let removal = async {
+        for clone in cx.deps.landings.throwaways().await? {
+            // A clone is made only while its landing is in the ledger; one that no landing has the name of is none of ours.
+            let is_over = landing_of(&clone).is_some_and(|landing| !cx.journal.holds_landing(landing));
+            if is_over {
+                cx.deps.landings.remove_throwaway(&clone).await?;
+            }
+        }
+        Ok(())
+    };
+    let removed: Result<(), TreeError> = removal.await;
+    if let Err(error) = removed {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "clones of verifies stay for now"
+        );
     }
 }
 

@@ -209,10 +209,10 @@ impl Daemon {
             self.launch_next(&attempt, card, work);
         }
         for one in found.landings_working {
-            self.launch_landing(one.row().landing, LandingWork::Working(one));
+            self.launch_landing(LandingWork::Working(one));
         }
         for one in found.landings_claimed {
-            self.launch_landing(one.row().landing, LandingWork::Claimed(one));
+            self.launch_landing(LandingWork::Claimed(one));
         }
     }
 

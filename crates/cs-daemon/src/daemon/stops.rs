@@ -66,9 +66,16 @@ impl Daemon {
         }
         let flights = self.flights.values().filter(|flight| flight.card == card);
         let executions = flights.map(|flight| flight.stop.raise(level)).count();
+        // What moves a base goes on to its end; what only verifies is ended.
+        let mut landings = self.landings.iter().filter(|(_, landing)| landing.card == card);
+        let landing = landings.next().map(|(id, landing)| {
+            landing.stop.raise(level);
+            *id
+        });
         self.waiters.push(Waiter {
             card,
             attempts,
+            landing,
             executions: u32::try_from(executions).unwrap_or(u32::MAX),
             troubles: Vec::new(),
             reply,
@@ -110,7 +117,10 @@ impl Daemon {
         // The ledger does not know a leftover; it is in flight since the pass after the request.
         let is_leftover =
             |(run, flight): (&RunId, &Flight)| flight.card == waiter.card && !self.cx.journal.holds_run(*run);
-        waiter.attempts.iter().any(is_held) || self.flights.iter().any(is_leftover)
+        let lands = waiter
+            .landing
+            .is_some_and(|landing| self.cx.journal.holds_landing(landing));
+        lands || waiter.attempts.iter().any(is_held) || self.flights.iter().any(is_leftover)
     }
 
     /// Notes for all commands that wait that a pass failed: without a whole one nobody knows what is left.

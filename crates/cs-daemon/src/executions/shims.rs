@@ -18,8 +18,8 @@ use cs_supervise::{
 use super::follow::{follow, read_to_end};
 use super::keepers::{Keepers, Kept};
 use super::{
-    AttemptFile, ExecutionEnd, Executions, Found, HeldExecution, HoldTrouble, Launch, LostSight, Patience,
-    RunningExecution, StopSwitch,
+    AttemptFile, ExecutionEnd, ExecutionNote, Executions, Found, HeldExecution, HoldTrouble, Launch,
+    LostSight, Patience, RunningExecution, StopSwitch,
 };
 use crate::state::StateDir;
 
@@ -56,9 +56,13 @@ impl Executions for ShimExecutions {
         self.state.executions_of(run, epoch)
     }
 
-    async fn create(&self, name: &str, attempt: &AttemptFile) -> io::Result<()> {
+    async fn create(&self, name: &str, note: &ExecutionNote) -> io::Result<()> {
         let dir = ExecutionDir::create(self.state.execution(name))?;
-        let written = attempt.write(&dir).and_then(|()| {
+        let noted = match note {
+            ExecutionNote::Attempt(attempt) => attempt.write(&dir),
+            ExecutionNote::Verify(verify) => verify.write(&dir),
+        };
+        let written = noted.and_then(|()| {
             // Whoever sees on the record that the agent runs finds the place where it will be followed.
             Transcript::open(&dir.transcript())
                 .map(drop)

@@ -16,7 +16,7 @@ use super::{
     EXECUTIONS_KEPT, Leftover, Leftovers, LeftoversError, RUN_REFS_KEPT, Removed, TRASH_KEPT, What, is_past,
     over_since,
 };
-use crate::executions::AttemptFile;
+use crate::executions::{AttemptFile, VerifyFile};
 use crate::report::chain;
 use crate::state::StateDir;
 use crate::trees::tree_spec;
@@ -84,7 +84,8 @@ impl MachineLeftovers {
                 continue;
             };
             let dir = ExecutionDir::at(self.state.execution(&name));
-            let card = AttemptFile::read(&dir).map(|attempt| attempt.row.card);
+            let attempt = AttemptFile::read(&dir).map(|attempt| attempt.row.card);
+            let card = attempt.or_else(|| Some(VerifyFile::read(&dir)?.card));
             let Some((card, over)) = card.and_then(|card| Some((card, over.get(&card)?))) else {
                 continue;
             };

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use cs_model::{CodebaseId, Epoch, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
-    Identity, LandMethod, LandingSpec, Move, MoveOutcome, MoveRecovery, RepoPath, Repository, TreeSpec,
-    Worktrees,
+    BranchName, BranchPattern, Identity, LandMethod, LandingSpec, Move, MoveOutcome, MoveRecovery, RepoPath,
+    Repository, RunKey, Throwaway, TreeSpec, Worktrees,
 };
 
-use super::{Planned, Saved, TreeError, Trees, Workplace, landing_key, run_key, tree_spec};
+use super::{Landings, Planned, Saved, TreeError, Trees, Workplace, landing_key, run_key, tree_spec};
 use crate::deps::Checkouts;
 
 /// Trees of the codebases of which this machine has a checkout.
@@ -123,7 +123,10 @@ impl Trees for GitTrees {
         }
         Ok(())
     }
+}
 
+#[async_trait]
+impl Landings for GitTrees {
     async fn plan_landing(&self, brief: &LandingBrief, epoch: Epoch) -> Result<Planned, TreeError> {
         let Some(found) = self.card_tree(&brief.card).await? else {
             return Ok(Planned::NoCodebase);
@@ -143,11 +146,21 @@ impl Trees for GitTrees {
             return Ok(Planned::NoWork);
         };
         let message = brief.landing.message.clone();
+        let policy = self.checkouts.landing(found.codebase);
+        let base = match &brief.landing.base {
+            Some(base) => BranchName::new(base.as_str())?,
+            None => found.spec.base_branch.clone(),
+        };
+        let protected = policy
+            .protected
+            .iter()
+            .map(|pattern| BranchPattern::new(pattern.as_str()));
+        let protected = protected.collect::<Result<Vec<_>, _>>()?;
         let spec = LandingSpec {
             landing: landing_key(brief.landing.id)?,
-            base: found.spec.base_branch.clone(),
-            method: LandMethod::Merge,
-            protected: Vec::new(),
+            base,
+            method: method_of(brief.landing.method.unwrap_or(policy.method)),
+            protected,
             tree: found.spec,
             head,
             message: message.unwrap_or_else(|| brief.card.title.clone()),
@@ -166,5 +179,36 @@ impl Trees for GitTrees {
 
     async fn recover_move(&self, plan: &Move) -> Result<MoveRecovery, TreeError> {
         Ok(self.worktrees.recover_move(plan).await?)
+    }
+
+    async fn make_throwaway(
+        &self,
+        plan: &Move,
+        name: &RunKey,
+        bring: &[String],
+    ) -> Result<Throwaway, TreeError> {
+        Ok(self.worktrees.make_throwaway(plan, name, bring).await?)
+    }
+
+    async fn throwaways(&self) -> Result<Vec<RunKey>, TreeError> {
+        Ok(self.worktrees.throwaways()?)
+    }
+
+    async fn remove_throwaway(&self, name: &RunKey) -> Result<(), TreeError> {
+        if !self.worktrees.remove_throwaway(name).await? {
+            tracing::info!(
+                clone = name.as_str(),
+                "something works in a clone that is over; it stays for now"
+            );
+        }
+        Ok(())
+    }
+}
+
+const fn method_of(method: cs_model::LandMethod) -> LandMethod {
+    match method {
+        cs_model::LandMethod::Merge => LandMethod::Merge,
+        cs_model::LandMethod::Squash => LandMethod::Squash,
+        cs_model::LandMethod::Rebase => LandMethod::Rebase,
     }
 }

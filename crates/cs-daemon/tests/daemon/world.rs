@@ -375,6 +375,10 @@ impl World {
             let agent = AgentConfig::new(name, argv, CommandMode::Plain).unwrap();
             ((*name).to_owned(), agent)
         };
+        let trees = Arc::new(GitTrees::new(
+            Worktrees::new(self.state().git(), git.await.unwrap()),
+            Arc::new(NoCheckouts),
+        ));
         Deps {
             record: self.record.ports(),
             machine: MachineIdentity {
@@ -385,10 +389,8 @@ impl World {
             },
             agents: agents.iter().map(configured).collect(),
             checkouts: Arc::new(NoCheckouts),
-            trees: Arc::new(GitTrees::new(
-                Worktrees::new(self.state().git(), git.await.unwrap()),
-                Arc::new(NoCheckouts),
-            )),
+            trees: trees.clone(),
+            landings: trees,
             leftovers: Arc::new(KeepEverything),
             executions: Arc::new(ShimExecutions::new(self.state(), ShimProgram::current().unwrap())),
             host: Arc::new(ThisHost::new(self.state().root())),

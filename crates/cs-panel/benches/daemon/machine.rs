@@ -119,6 +119,10 @@ async fn deps(root: &Path, state: &StateDir, record: RecordPorts, fallback: Dura
     let argv = ["sh", "-c", "cat > /dev/null; echo done"].map(str::to_owned);
     let agent = AgentConfig::new(AGENT, argv.to_vec(), CommandMode::Plain).expect("an agent");
     let ids = ids();
+    let trees = Arc::new(GitTrees::new(
+        Worktrees::new(state.git(), git.expect("git is there")),
+        Arc::new(NoCheckouts),
+    ));
     Deps {
         record,
         machine: MachineIdentity {
@@ -129,10 +133,8 @@ async fn deps(root: &Path, state: &StateDir, record: RecordPorts, fallback: Dura
         },
         agents: BTreeMap::from([(AGENT.to_owned(), agent)]),
         checkouts: Arc::new(NoCheckouts),
-        trees: Arc::new(GitTrees::new(
-            Worktrees::new(state.git(), git.expect("git is there")),
-            Arc::new(NoCheckouts),
-        )),
+        trees: trees.clone(),
+        landings: trees,
         leftovers: Arc::new(KeepEverything),
         executions: Arc::new(ShimExecutions::new(
             state.clone(),

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 
 use clap::Args;
-use cs_daemon::{AttemptFile, StateDir};
+use cs_daemon::{AttemptFile, StateDir, VerifyFile};
 use cs_model::{Epoch, RunId, Time};
 use cs_supervise::{Closed, ExecutionDir, Glance, Life, NamedProcess, Proof, Tier, glance};
 use serde::Serialize;
@@ -28,6 +28,8 @@ pub(super) struct ExecutionWire {
     pub(super) name: String,
     card: Option<String>,
     agent: Option<String>,
+    /// The landing whose merge is verified there, where it is no agent's.
+    landing: Option<String>,
     pub(super) state: &'static str,
     pid: Option<i32>,
     shim_pid: Option<i32>,
@@ -160,6 +162,11 @@ pub(crate) fn names(state: &StateDir) -> Result<Vec<String>, Failure> {
 pub(super) fn look(name: &str, dir: &ExecutionDir) -> io::Result<ExecutionWire> {
     let seen = glance(dir)?;
     let row = AttemptFile::read(dir).map(|attempt| attempt.row);
+    let verify = VerifyFile::read(dir);
+    let card = row
+        .as_ref()
+        .map(|row| row.card)
+        .or(verify.as_ref().map(|it| it.card));
     let closed = closed_of(&seen);
     let load = match &seen.life {
         Life::Alive(load) => Some(*load),
@@ -167,8 +174,9 @@ pub(super) fn look(name: &str, dir: &ExecutionDir) -> io::Result<ExecutionWire> 
     };
     Ok(ExecutionWire {
         name: name.to_owned(),
-        card: row.as_ref().map(|row| row.card.short()),
+        card: card.map(|card| card.short()),
         agent: row.as_ref().map(|row| row.agent.to_string()),
+        landing: verify.map(|verify| verify.landing.short()),
         state: state_of(&seen.life),
         pid: seen.agent.as_ref().map(cs_supervise::ProcessIdentity::pid),
         shim_pid: seen.shim.as_ref().map(cs_supervise::ProcessIdentity::pid),

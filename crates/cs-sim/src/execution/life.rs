@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cs_daemon::AttemptFile;
+use cs_daemon::{AttemptFile, ExecutionNote, VerifyFile};
 use cs_fence::ProcessFact;
 use cs_harness::{Harness, Line, Seen};
 use cs_supervise::{AgentExit, Closed, Limit, Proof, StopRequest};
@@ -15,8 +15,8 @@ use crate::world::World;
 /// An execution of a machine.
 #[derive(Debug)]
 pub(crate) struct Execution {
-    /// Whose it is.
-    pub(crate) attempt: AttemptFile,
+    /// What it is for.
+    pub(crate) note: ExecutionNote,
     pub(super) state: State,
 }
 
@@ -86,9 +86,9 @@ pub(crate) struct End {
 }
 
 impl Execution {
-    pub(super) const fn new(attempt: AttemptFile) -> Self {
+    pub(super) const fn new(note: ExecutionNote) -> Self {
         Self {
-            attempt,
+            note,
             state: State::Made,
         }
     }
@@ -140,9 +140,27 @@ impl Execution {
         })
     }
 
-    /// What its agent says of itself in everything that it says.
-    pub(crate) fn words(&self) -> String {
-        format!("{}.{}", self.attempt.attempt.run, self.attempt.attempt.epoch)
+    /// Whose it is; nothing for a verify.
+    pub(crate) const fn attempt(&self) -> Option<&AttemptFile> {
+        match &self.note {
+            ExecutionNote::Attempt(file) => Some(file),
+            ExecutionNote::Verify(_) => None,
+        }
+    }
+
+    /// What it verifies; nothing for an agent.
+    pub(crate) const fn verify(&self) -> Option<&VerifyFile> {
+        match &self.note {
+            ExecutionNote::Attempt(_) => None,
+            ExecutionNote::Verify(file) => Some(file),
+        }
+    }
+
+    /// Says whether it is a verify of this commit that has ended, and has passed.
+    pub(crate) fn has_passed(&self, commit: &str) -> bool {
+        let is_of_it = self.verify().is_some_and(|file| file.commit == commit);
+        is_of_it
+            && matches!(self.truth(), Truth::Ended(end) if end.exit == AgentExit::Exited(0) && !end.stopped)
     }
 
     /// Asks the agent to end.
@@ -247,12 +265,18 @@ impl Life {
         lines.filter(|at| *at > now).fold(self.ends(), Instant::min)
     }
 
-    /// Begins what an agent does, by chance.
-    pub(super) fn begin(world: &World, machine: &Machine, file: &AttemptFile, prompt: &[u8]) -> Self {
-        let script = Script::choose(world, file, prompt);
-        if script.commits {
-            machine.bases().work_on(file.row.card);
-        }
+    /// Begins what an agent, or a verify, does, by chance.
+    pub(super) fn begin(world: &World, machine: &Machine, note: &ExecutionNote, prompt: &[u8]) -> Self {
+        let script = match note {
+            ExecutionNote::Attempt(file) => {
+                let chosen = Script::choose(world, file, prompt);
+                if chosen.commits {
+                    machine.bases().work_on(file.row.card);
+                }
+                chosen.script
+            }
+            ExecutionNote::Verify(_) => Script::choose_verify(world),
+        };
         let number = world.dice.number();
         Self {
             born: Instant::now(),
@@ -261,7 +285,7 @@ impl Life {
                 start_ticks: number >> 32,
                 boot_id: machine.boot_id(),
             },
-            script: script.script,
+            script,
             stop: None,
             rebooted: None,
             left: None,
@@ -281,6 +305,26 @@ struct Chosen {
 }
 
 impl Script {
+    /// A verify passes most of the time.
+    fn choose_verify(world: &World) -> Self {
+        let dice = &world.dice;
+        let work = dice.span(Duration::from_millis(50), Duration::from_secs(40));
+        let (exit, limit) = match dice.below(20) {
+            0..=1 => (AgentExit::Exited(1), None),
+            2 => (AgentExit::Signalled(9), None),
+            3 => (AgentExit::Signalled(15), Some(Limit::Awake)),
+            // Nobody sees its end, which is a fault.
+            4 if !world.is_calm() => (AgentExit::Unknown, None),
+            _ => (AgentExit::Exited(0), None),
+        };
+        Self {
+            lines: vec![(work / 2, "checked\n".to_owned())],
+            end: (work, exit),
+            defies: dice.span(Duration::ZERO, Duration::from_secs(15)),
+            limit,
+        }
+    }
+
     fn choose(world: &World, file: &AttemptFile, prompt: &[u8]) -> Chosen {
         let dice = &world.dice;
         let (run, epoch) = (file.attempt.run, file.attempt.epoch);

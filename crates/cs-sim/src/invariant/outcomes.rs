@@ -203,15 +203,18 @@ impl NoOutcomeLost {
         let said: BTreeSet<&str> = turns.chain(asks).collect();
         for machine in moment.machines {
             for execution in machine.processes().values() {
-                let attempt = &execution.attempt.attempt;
+                let Some(file) = execution.attempt() else {
+                    continue;
+                };
+                let attempt = &file.attempt;
                 let key = (attempt.run, attempt.epoch);
-                let words = execution.words();
+                let words = format!("{}.{}", attempt.run, attempt.epoch);
                 if let Truth::Ended(end) = execution.truth()
                     && due(&end) == Due::Answer
                     && !self.ended.has(key)
                     && !said.contains(words.as_str())
                 {
-                    let card = execution.attempt.row.card;
+                    let card = file.row.card;
                     return Err(format!("the answer of {words} is not on card {}", card.short()));
                 }
             }

@@ -113,6 +113,9 @@ pub(crate) fn at_rest(moment: &Moment<'_>) -> Result<(), String> {
         if let Some(card) = machine.cards_at_work().first() {
             return Err(format!("an agent still works on card {}", card.short()));
         }
+        if let Some(card) = machine.card_being_verified() {
+            return Err(format!("a verify of card {} still works", card.short()));
+        }
         let said = ledger::read(machine)?;
         if !said.is_empty() {
             return Err(format!("the ledger of machine {} holds {said:?}", machine.index));

@@ -118,7 +118,7 @@ impl Worktrees {
     }
 
     /// A push from the tree goes nowhere, and the agent commits as the user does in their repository.
-    async fn clone_settings(
+    pub(crate) async fn clone_settings(
         &self,
         repository: &Repository,
     ) -> Result<Vec<(&'static str, String)>, WorktreeError> {

@@ -55,4 +55,6 @@ mod unseen;
 #[cfg(test)]
 mod upkeep;
 #[cfg(test)]
+mod verify;
+#[cfg(test)]
 mod workers;
