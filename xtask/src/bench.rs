@@ -38,7 +38,7 @@ pub(crate) enum Area {
         #[arg(long)]
         short: bool,
     },
-    /// Trees against plain clones, salvages against plain commits, cleanups, and many trees at once.
+    /// Trees against plain clones, salvages against plain commits, landings against plain merges, cleanups, and many trees at once.
     Git,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn run(area: Option<&Area>) -> Result<()> {
         Some(Area::Git) => git::run(),
         None => {
             say(
-                "give an area to measure:\n\n  cargo xtask bench record      the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal     the ledger against raw writes, its rebuild, a reconcile\n  cargo xtask bench supervise   executions: output, a line of a gigabyte, a forced end, many at once\n  cargo xtask bench git         trees, salvages and cleanups against plain git",
+                "give an area to measure:\n\n  cargo xtask bench record      the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal     the ledger against raw writes, its rebuild, a reconcile\n  cargo xtask bench supervise   executions: output, a line of a gigabyte, a forced end, many at once\n  cargo xtask bench git         trees, salvages, landings and cleanups against plain git",
             );
             Ok(())
         }

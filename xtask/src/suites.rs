@@ -64,13 +64,14 @@ const SUITES: [Suite; 6] = [
 ];
 
 /// The examples that run by themselves; each shows that its crate is useful alone.
-const EXAMPLES: [(&str, &str); 8] = [
+const EXAMPLES: [(&str, &str); 9] = [
     ("cs-fence", "fence"),
     ("cs-journal", "claim_once"),
     ("cs-settle", "decide"),
     ("cs-record", "answer_a_card"),
     ("cs-supervise", "hold_and_stop"),
     ("cs-supervise", "in_process"),
+    ("cs-worktree", "land_a_card"),
     ("cs-worktree", "save_a_tree"),
     ("cs-harness", "drive_a_command"),
 ];

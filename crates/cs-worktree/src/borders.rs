@@ -50,6 +50,8 @@ pub enum Border {
     MergeMade,
     /// The merge has its ref in the store.
     MergeKept,
+    /// The remote has the commits, and nobody was told.
+    Published,
     /// The merge is in the user's repository, on no branch.
     MergeShown,
     /// The base has moved, and nobody was told.
@@ -112,6 +114,7 @@ impl Border {
         Self::ManifestWritten,
         Self::MergeMade,
         Self::MergeKept,
+        Self::Published,
         Self::MergeShown,
         Self::BaseMoved,
         Self::AddedRemoved,

@@ -35,6 +35,8 @@ use crate::repository::Repository;
 use crate::runner::Identity;
 use crate::tree::TreeSpec;
 
+pub(crate) use plan::base_in_store;
+
 pub use already::{LandedHow, WorkInBase};
 pub use conflict::{Conflict, ConflictText, ConflictedFile};
 pub use refusal::Refusal;
@@ -71,6 +73,23 @@ pub struct LandingSpec {
     pub message: String,
     /// Whose merge or squash it is; the committer is the identity of [`crate::Git`]. A rebase keeps the authors of the card.
     pub author: Identity,
+}
+
+impl LandingSpec {
+    /// A merge onto the base of the card, by `cs-panel`, with no rule about any branch.
+    #[must_use]
+    pub fn merge(landing: LandingKey, tree: TreeSpec, head: Oid, message: impl Into<String>) -> Self {
+        Self {
+            landing,
+            base: tree.base_branch.clone(),
+            tree,
+            method: LandMethod::Merge,
+            protected: Vec::new(),
+            head,
+            message: message.into(),
+            author: Identity::default(),
+        }
+    }
 }
 
 /// What a landing comes to.

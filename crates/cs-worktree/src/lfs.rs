@@ -23,7 +23,7 @@ use crate::status::{self, Look};
 use crate::store::Store;
 use crate::walk;
 
-pub(crate) use bring::{bring_to_user, restore};
+pub(crate) use bring::{bring_to_user, pointers_in, restore};
 
 /// The value of the attribute `filter` that means LFS.
 pub(crate) const FILTER: &[u8] = b"lfs";
@@ -37,7 +37,7 @@ const OBJECTS_MAX_BYTES: u64 = 4 << 30;
 
 /// What a pointer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Pointer {
+pub(crate) struct Pointer {
     sha256: String,
     size: u64,
 }

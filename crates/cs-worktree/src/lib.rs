@@ -9,7 +9,7 @@
 //! The life of a card: [`Repository::inspect`], [`Worktrees::prepare_tree`], [`Worktrees::bring_along`], after each attempt
 //! [`Worktrees::collect`] and on any doubtful ending [`Worktrees::salvage`]; then [`Worktrees::plan_landing`] and
 //! [`Worktrees::execute_move`] (with the [`Move`] journaled in between, so that [`Worktrees::recover_move`] can finish or undo it
-//! after a crash); at the end [`Worktrees::discard`], and later [`Worktrees::empty_trash`]. A worker has a tree of its own,
+//! after a crash); where it is to be pushed, [`Worktrees::publish`] comes before the move; at the end [`Worktrees::discard`], and later [`Worktrees::empty_trash`]. A worker has a tree of its own,
 //! [`TreeSpec::for_worker`], and [`Worktrees::bring_workers`] takes its commits to the owner's tree.
 //!
 //! The way back: [`Worktrees::saved_work`] and [`Worktrees::trashed`] list what was saved and what was removed, with a reason and
@@ -53,6 +53,7 @@ mod person;
 mod plain;
 mod probe;
 mod procs;
+mod publish;
 mod readback;
 mod removal;
 mod repository;
@@ -93,6 +94,7 @@ pub use landing::{
 pub use path::{InvalidPath, RepoPath};
 pub use pattern::BranchPattern;
 pub use probe::GIT_NEEDED;
+pub use publish::{LocalAfterPublish, Outlook, Publish, PublishTo, Published, RemoteBranch, Verdict};
 pub use repository::{Inspection, Repository};
 pub use runner::{Git, GitSetup, Identity, OUTPUT_MAX_BYTES};
 pub use salvage::{Completeness, Salvage};

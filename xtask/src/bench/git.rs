@@ -1,4 +1,5 @@
-//! The bench of the trees: a tree against a plain clone, a salvage against a plain commit, cleanups, many trees at once.
+//! The bench of the trees: a tree against a plain clone, a salvage against a plain commit, a landing against three commands, cleanups, many
+//! trees at once.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -12,6 +13,8 @@ use crate::tool::{Tool, say};
 const TREE_MAX: f64 = 1.3;
 /// A salvage takes at most this many times `git add -A` and `git commit`.
 const SALVAGE_MAX: f64 = 2.0;
+/// A landing of a clean merge takes at most this many times `git merge-tree`, `git commit-tree` and `git update-ref`.
+const LANDING_MAX: f64 = 2.0;
 /// A cleanup returns within this time: a goal.
 const CLEANUP_GOAL_MS: f64 = 200.0;
 
@@ -34,6 +37,11 @@ enum Line {
     },
     Cleanups {
         times: Vec<f64>,
+    },
+    Landings {
+        files: usize,
+        ours: Vec<f64>,
+        raw: Vec<f64>,
     },
     AtOnce {
         trees: usize,
@@ -60,7 +68,7 @@ pub(super) fn run() -> Result<()> {
         seen += 1;
         Ok(())
     })?;
-    if seen < 5 {
+    if seen < 6 {
         bail!("the bench ended early");
     }
     if missed.is_empty() {
@@ -79,6 +87,7 @@ fn judge(line: &Line) -> Option<String> {
         Line::FirstTree { .. } | Line::Cleanups { .. } => None,
         Line::Trees { ours, raw, .. } => within("a tree", quotient(ours, raw), TREE_MAX),
         Line::Salvages { ours, raw, .. } => within("a salvage", quotient(ours, raw), SALVAGE_MAX),
+        Line::Landings { ours, raw, .. } => within("a landing", quotient(ours, raw), LANDING_MAX),
         Line::AtOnce { errors, .. } => (!errors.is_empty()).then(|| errors.join("; ")),
     }
 }
@@ -103,6 +112,12 @@ fn show(line: &Line) -> String {
         Line::Cleanups { times } => format!(
             "| cleanup of a tree | {:.0} ms | a goal: {CLEANUP_GOAL_MS} ms |",
             median(times)
+        ),
+        Line::Landings { files, ours, raw } => format!(
+            "| landing of a merge of {files} files | {:.1} ms; by hand {:.1} ms; {:.2} times | at most {LANDING_MAX} |",
+            median(ours),
+            median(raw),
+            quotient(ours, raw)
         ),
         Line::AtOnce { trees, errors, time } => format!(
             "| {trees} trees made at once | {time:.0} ms, {} errors | no error |",

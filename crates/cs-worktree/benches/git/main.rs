@@ -1,4 +1,4 @@
-//! Trees and salvages against plain git on the same files. `cargo xtask bench git` runs it.
+//! Trees, salvages and landings against plain git on the same files. `cargo xtask bench git` runs it.
 //!
 //! It takes an empty directory and prints what it measures as lines of JSON, times in milliseconds.
 #![expect(
@@ -6,6 +6,8 @@
     clippy::disallowed_methods,
     reason = "a bench stands at the edge"
 )]
+
+mod landings;
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -39,6 +41,7 @@ async fn main() -> Done {
     };
     let bench = Bench::new(Path::new(directory)).await?;
     bench.trees_and_salvages().await?;
+    println!("{}", landings::measure(&bench).await?);
     println!("{}", bench.many_at_once().await?);
     Ok(())
 }
@@ -233,6 +236,11 @@ fn search_path() -> OsString {
 
 /// Runs git as a person does.
 async fn git(dir: &Path, args: &[&str]) -> Done {
+    ask_git(dir, args).await.map(drop)
+}
+
+/// The same, and gives the first line of what it wrote.
+async fn ask_git(dir: &Path, args: &[&str]) -> Done<String> {
     let spec = CommandSpec {
         program: "git".into(),
         // A collection of garbage in the background would be measured with what comes next.
@@ -260,7 +268,11 @@ async fn git(dir: &Path, args: &[&str]) -> Done {
     };
     let done = command::run(&spec).await?;
     match done.exit {
-        Exit::Code(0) => Ok(()),
+        Exit::Code(0) => Ok(String::from_utf8_lossy(&done.stdout)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()),
         _ => Err(format!("git {args:?}: {}", String::from_utf8_lossy(&done.stderr)).into()),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::preflight::{self, Place};
-use super::{How, Move, MoveOutcome, Refusal, look, transfer};
+use super::{How, Move, MoveOutcome, MoveRecovery, Refusal, look, rollback, transfer};
 use crate::Worktrees;
 use crate::borders::Border;
 use crate::busy::BusyWith;
@@ -116,6 +116,9 @@ async fn set_base(git: &Git, landing: &Move) -> Result<MoveOutcome, WorktreeErro
 }
 
 async fn fast_forward(store: &Store, landing: &Move, place: Place<'_>) -> Result<MoveOutcome, WorktreeError> {
+    if ref_is_locked(landing, place) {
+        return Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::RefLock)));
+    }
     if let Some(refusal) = preflight::overlap(store, landing, place).await? {
         return Ok(MoveOutcome::Refused(refusal));
     }
@@ -135,21 +138,51 @@ async fn fast_forward(store: &Store, landing: &Move, place: Place<'_>) -> Result
         "--no-gpg-sign",
     ]);
     let answer = store.git.run(merge.arg(landing.new.as_str())).await?;
-    if standing(&store.git, landing).await? == Standing::Done {
-        return Ok(MoveOutcome::Moved);
+    match standing(&store.git, landing).await? {
+        Standing::Done => return Ok(MoveOutcome::Moved),
+        Standing::Before | Standing::Elsewhere => {}
     }
-    // Git ended by itself and refused: it had checked everything before it wrote the first file.
     let error = answer.into_error("merge");
     tracing::warn!(%error, "git refused to fast-forward the base");
-    if matches!(error, GitError::Locked { .. }) {
-        return Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)));
+    after_refusal(store, landing, place, error).await
+}
+
+/// What is left when git ended by itself without moving the base: it checks all files before it writes the first, but the branch
+/// only when files and index are written.
+async fn after_refusal(
+    store: &Store,
+    landing: &Move,
+    place: Place<'_>,
+    error: GitError,
+) -> Result<MoveOutcome, WorktreeError> {
+    if place.git_dir.join("index.lock").symlink_metadata().is_ok() {
+        // Somebody else's. While it is there nobody can tell whose files these are, but for a git that got no further than this.
+        return if matches!(error, GitError::Locked { .. }) && !ref_is_locked(landing, place) {
+            Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)))
+        } else {
+            Err(error.into())
+        };
     }
     if standing(&store.git, landing).await? == Standing::Elsewhere {
         return Ok(MoveOutcome::BaseMoved);
     }
-    Ok(MoveOutcome::Refused(
-        preflight::overlap(store, landing, place)
+    let refusal = match rollback::roll_back(store, landing, place).await? {
+        MoveRecovery::ForeignEdits { files } => Refusal::DirtyOverlap { files },
+        _ if ref_is_locked(landing, place) => Refusal::BaseBusy(BusyWith::RefLock),
+        _ if matches!(error, GitError::Locked { .. }) => Refusal::BaseBusy(BusyWith::IndexLock),
+        _ => preflight::overlap(store, landing, place)
             .await?
             .unwrap_or(Refusal::ByGit),
-    ))
+    };
+    Ok(MoveOutcome::Refused(refusal))
+}
+
+/// Whether a git holds the branch, or died while it did. Only a repository that keeps its refs as files tells so.
+fn ref_is_locked(landing: &Move, place: Place<'_>) -> bool {
+    let branch = format!("{}.lock", landing.base_branch.full_ref());
+    let of_branch = landing.repository.common_dir.join(branch);
+    let of_head = place.git_dir.join("HEAD.lock");
+    [of_branch, of_head]
+        .iter()
+        .any(|lock| lock.symlink_metadata().is_ok())
 }

@@ -12,13 +12,13 @@ use crate::runner::Git;
 
 /// What a base is at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Base {
+pub(crate) struct Base {
     /// Its commit.
-    pub(super) tip: Oid,
+    pub(crate) tip: Oid,
     /// The tree of that.
-    pub(super) tree: Oid,
+    pub(crate) tree: Oid,
     /// By which way it can be moved, or why it must not be.
-    pub(super) way: Result<How, Refusal>,
+    pub(crate) way: Result<How, Refusal>,
 }
 
 /// Looks at a base with one call of git, and a second where a working tree has it checked out. `None`: there is no such branch.

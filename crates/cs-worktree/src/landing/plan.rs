@@ -71,7 +71,7 @@ impl Worktrees {
 }
 
 /// A base of the user's, and its commit in the store. The branches are fetched only where this one is not what the store has.
-pub(super) async fn base_in_store(
+pub(crate) async fn base_in_store(
     store: &Store,
     repository: &Repository,
     branch: &BranchName,

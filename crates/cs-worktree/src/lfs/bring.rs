@@ -106,7 +106,17 @@ async fn copy_all(store: &Store, pointers: Vec<Pointer>, to: PathBuf) -> Result<
 
 /// The pointers in the history of a commit, without what is reachable from `but`.
 async fn pointers_of(store: &Store, commit: &Oid, but: &[&str]) -> Result<Vec<Pointer>, WorktreeError> {
-    let list = store.call("rev-list").limit(COPY_LIMIT);
+    pointers_in(store, &|op| store.call(op), commit, but).await
+}
+
+/// The same, asked of another repository.
+pub(crate) async fn pointers_in(
+    store: &Store,
+    call: &(dyn Fn(&'static str) -> Call + Sync),
+    commit: &Oid,
+    but: &[&str],
+) -> Result<Vec<Pointer>, WorktreeError> {
+    let list = call("rev-list").limit(COPY_LIMIT);
     let list = list.args(["rev-list", "--objects", "--no-object-names"]);
     let small = format!(
         "--filter=combine:object:type=blob+blob:limit={}",
@@ -124,7 +134,7 @@ async fn pointers_of(store: &Store, commit: &Oid, but: &[&str]) -> Result<Vec<Po
     let names: Vec<&[u8]> = out.lines().collect();
     let mut pointers = Vec::new();
     for some in names.chunks(READ_AT_ONCE) {
-        let read = store.call("cat-file").args(["cat-file", "--batch"]);
+        let read = call("cat-file").args(["cat-file", "--batch"]);
         let out = store
             .git
             .ok(read.stdin([some.join(&b'\n').as_slice(), b"\n"].concat()))

@@ -236,6 +236,13 @@ impl Bench {
         .await;
     }
 
+    /// A bare repository beside the user's, known to it by this name.
+    pub(crate) async fn remote(&self, name: &str) {
+        let dir = format!("../{name}.git");
+        git(&self.user, &["init", "-q", "--bare", "-b", "main", &dir]).await;
+        git(&self.user, &["remote", "add", name, &dir]).await;
+    }
+
     pub(crate) fn landing_spec(&self, tree: &Tree, head: &Oid, landing: &str) -> LandingSpec {
         LandingSpec {
             landing: LandingKey::new(landing).unwrap(),

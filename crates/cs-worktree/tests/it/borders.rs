@@ -27,6 +27,8 @@ enum Life {
     Landing,
     /// Landed on a base that is checked out, beside a file with changes.
     LandingOnCheckout,
+    /// Landed on a base that is pushed first.
+    LandingWithPush,
     /// A landing whose git died in the middle: undone, then landed.
     HalfLanding,
     /// Salvaged, and restored as a directory.
@@ -39,10 +41,11 @@ enum Life {
     Upkeep,
 }
 
-const LIVES: [Life; 8] = [
+const LIVES: [Life; 9] = [
     Life::Card,
     Life::Landing,
     Life::LandingOnCheckout,
+    Life::LandingWithPush,
     Life::HalfLanding,
     Life::Directory,
     Life::Branch,
@@ -70,7 +73,7 @@ impl Life {
         use Phase::*;
         match self {
             Self::Card => &[Prepare, CollectAndSalvage, Discard, EmptyTrash],
-            Self::Landing | Self::LandingOnCheckout => &[Prepare, Collect, Land],
+            Self::Landing | Self::LandingOnCheckout | Self::LandingWithPush => &[Prepare, Collect, Land],
             Self::HalfLanding => &[Prepare, Collect, PlanAndDie, Land],
             Self::Directory => &[Prepare, CollectAndSalvage, ToDirectory],
             Self::Branch => &[Prepare, CollectAndSalvage, ToBranch],
@@ -181,6 +184,10 @@ impl Place {
             Life::LandingOnCheckout | Life::HalfLanding => {
                 fs::write(bench.user.join("src/b.txt"), "of the user\n").unwrap();
             }
+            Life::LandingWithPush => {
+                bench.remote("origin").await;
+                git(&bench.user, &["push", "-q", "-u", "origin", "main"]).await;
+            }
             Life::Card | Life::Directory | Life::Branch | Life::Trash | Life::Upkeep => {}
         }
         place
@@ -188,6 +195,9 @@ impl Place {
 
     /// What a daemon does: the move is noted before it is executed, and a noted one is recovered before anything else.
     async fn land(&self, worktrees: &Worktrees, repository: &Repository) {
+        if self.life == Life::LandingWithPush {
+            return self.push_and_land(worktrees, repository).await;
+        }
         let note = self.dir.join("move");
         if let Ok(text) = fs::read(&note) {
             let noted: Move = serde_json::from_slice(&text).unwrap();
@@ -208,6 +218,46 @@ impl Place {
         fs::write(&note, serde_json::to_vec(&planned).unwrap()).unwrap();
         let moved = worktrees.execute_move(&planned).await.unwrap();
         assert_eq!(moved, MoveOutcome::Moved);
+    }
+
+    /// The same with a push before the move. What is noted may be at the remote, and is not planned again.
+    async fn push_and_land(&self, worktrees: &Worktrees, repository: &Repository) {
+        let note = self.dir.join("move");
+        let noted = fs::read(&note).map(|text| serde_json::from_slice::<Move>(&text).unwrap());
+        let planned = match noted {
+            Ok(noted) => noted,
+            Err(_) => match worktrees
+                .plan_landing(repository, &self.landing(worktrees).await)
+                .await
+            {
+                Ok(LandingPlan::Ready(planned)) => planned,
+                other => panic!("{other:?}"),
+            },
+        };
+        fs::write(&note, serde_json::to_vec(&planned).unwrap()).unwrap();
+        let publish = Publish {
+            codebase: planned.codebase.clone(),
+            commit: planned.new.clone(),
+            to: PublishTo::Base {
+                base: planned.base_branch.clone(),
+            },
+            limit: Duration::from_secs(60),
+        };
+        let published = worktrees.publish(repository, &publish).await.unwrap();
+        assert!(published.verdict.is_at_remote(), "{published:?}");
+        match worktrees.recover_move(&planned).await.unwrap() {
+            MoveRecovery::Done => return,
+            MoveRecovery::NotMoved | MoveRecovery::RolledBack => {}
+            other => panic!("{other:?}"),
+        }
+        let LocalAfterPublish::Movable(movable) = worktrees.local_after_publish(&planned).await.unwrap()
+        else {
+            panic!("the base cannot be moved");
+        };
+        assert_eq!(
+            worktrees.execute_move(&movable).await.unwrap(),
+            MoveOutcome::Moved
+        );
     }
 
     async fn landing(&self, worktrees: &Worktrees) -> LandingSpec {
@@ -256,7 +306,7 @@ impl Place {
     fn is_landing(&self) -> bool {
         matches!(
             self.life,
-            Life::Landing | Life::LandingOnCheckout | Life::HalfLanding
+            Life::Landing | Life::LandingOnCheckout | Life::LandingWithPush | Life::HalfLanding
         )
     }
 
@@ -338,7 +388,7 @@ impl Place {
     async fn refs_as(&self, format: &str) -> BTreeMap<String, String> {
         let mut refs = BTreeMap::new();
         let format = format!("--format={format}");
-        for place in ["state/repos/code/store.git", "user/.git"] {
+        for place in ["state/repos/code/store.git", "user/.git", "origin.git"] {
             let dir = self.dir.join(place);
             if !dir.exists() {
                 continue;
@@ -421,6 +471,9 @@ async fn check(life: Life, from: Border, to: Border) {
     let at = |border| Border::ALL.iter().position(|other| *other == border).unwrap();
     for number in at(from)..=at(to) {
         let border = Border::ALL[number];
+        if border == Border::Published && life != Life::LandingWithPush {
+            continue;
+        }
         let bench = Bench::new().await;
         let place = Place::of(&bench, life).await;
         assert_eq!(place.killed_at(number).await, Exit::Signalled(9), "{border:?}");
@@ -496,6 +549,12 @@ async fn a_death_at_any_border_of_a_landing_ends_as_without_it() {
 #[tokio::test]
 async fn a_death_at_any_border_of_a_landing_on_a_checkout_ends_as_without_it() {
     check(Life::LandingOnCheckout, Border::MergeMade, Border::BaseMoved).await;
+}
+
+/// Invariant 12. Invariant 13.
+#[tokio::test]
+async fn a_death_at_any_border_of_a_landing_with_a_push_ends_as_without_it() {
+    check(Life::LandingWithPush, Border::MergeMade, Border::BaseMoved).await;
 }
 
 /// Invariant 12. Invariant 13. (G13)

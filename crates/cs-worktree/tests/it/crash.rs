@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use cs_supervise::command::Exit;
 use cs_worktree::*;
 
 use crate::bench::*;
@@ -168,62 +169,112 @@ async fn a_user_who_went_on_keeps_what_they_have() {
     assert!(picture(&bench.user) == before);
 }
 
-/// Dropping the future kills git, as the death of the daemon's machine would, at some point of the merge. Invariant 13.
+/// The window in which index and files are new and HEAD is old, made by git itself: it finds the branch locked at the end.
 #[tokio::test]
-async fn a_merge_killed_at_any_point_is_undone_or_done() {
+async fn a_merge_that_ended_before_it_moved_the_branch_is_undone() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    let before = picture(&bench.user);
+    begin(&bench, &planned).await;
+    let lock = bench.user.join(".git/refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    let merge = ["merge", "-q", "--ff-only", planned.new.as_str()];
+    assert_ne!(try_git(&bench.user, &merge).await.exit, Exit::Code(0));
+    fs::remove_file(&lock).unwrap();
+    let staged = git(&bench.user, &["diff", "--cached", "--name-only"]).await;
+    assert!(
+        staged.contains("README"),
+        "git did not come to the window: {staged}"
+    );
+    assert_eq!(
+        bench.worktrees.recover_move(&planned).await.unwrap(),
+        MoveRecovery::RolledBack
+    );
+    check_restored(&bench, &planned, &before).await;
+}
+
+/// Points at which a merge is killed, and the files that it writes.
+const KILLS: usize = 10;
+const FILES: usize = 4_000;
+
+/// Dropping the future kills git, as the death of the daemon's machine would, at some point of the merge. Invariant 13. (G13)
+#[tokio::test]
+async fn g13_a_merge_killed_at_ten_points_is_undone_or_done() {
     let bench = bench().await;
     let tree = bench.prepare("c1").await;
-    for n in 0..1500 {
-        fs::write(tree.path.join(format!("file-{n}")), format!("{n}\n").repeat(50)).unwrap();
+    for n in 0..FILES {
+        fs::write(
+            tree.path.join(format!("file-{n:04}")),
+            format!("{n}\n").repeat(50),
+        )
+        .unwrap();
     }
     bench.agent_commits(&tree, "src/a.txt", "landed\n").await;
     let tip = bench.collect(&tree, "r1").await.tip;
     fs::write(bench.user.join("src/b.txt"), "the user's own\n").unwrap();
     let before = picture(&bench.user);
     let planned = bench.ready(&tree, &tip, "l1").await;
-    let (mut cut, mut ended) = (0, false);
-    for pause in 0..60 {
+    let mut cut = 0;
+    for point in 0..KILLS {
+        // Git writes the files in the order of their names: the kill comes when it has got so far.
+        let mark = bench.user.join(format!("file-{:04}", point * (FILES / KILLS)));
         let until = async {
-            // The kill comes when the merge has got to its n-th file, or has ended.
-            let mark = bench.user.join(format!("file-{}", pause * 25));
             while !mark.exists() {
                 tokio::task::yield_now().await;
             }
         };
         tokio::select! {
             biased;
-            () = until => cut += 1,
-            outcome = bench.worktrees.execute_move(&planned) => {
-                assert_eq!(outcome.unwrap(), MoveOutcome::Moved);
-                ended = true;
+            () = until => {}
+            outcome = bench.worktrees.execute_move(&planned) => assert_eq!(outcome.unwrap(), MoveOutcome::Moved),
+        }
+        let edited = bench.user.join("file-0000");
+        // In every other round the user edits a file that the dead git has written.
+        let is_edited =
+            point % 2 == 1 && git(&bench.user, &["rev-parse", "main"]).await == planned.old.as_str();
+        if is_edited {
+            // It was written long before the kill.
+            fs::write(&edited, "edited by the user\n").unwrap();
+        }
+        match recovered(&bench, &planned).await {
+            MoveRecovery::Done => {
+                // The kill came too late: the next one has a base as before.
+                git(&bench.user, &["stash", "-q"]).await;
+                git(&bench.user, &["reset", "-q", "--hard", planned.old.as_str()]).await;
+                git(&bench.user, &["stash", "pop", "-q"]).await;
+                continue;
             }
-        }
-        // What was killed may still be dying.
-        let recovered = loop {
-            match bench.worktrees.recover_move(&planned).await.unwrap() {
-                MoveRecovery::Busy => tokio::task::yield_now().await,
-                recovered => break recovered,
+            MoveRecovery::RolledBack if !is_edited => {}
+            MoveRecovery::ForeignEdits { files } if is_edited => {
+                assert_eq!(files, [RepoPath::from_bytes(*b"file-0000")]);
+                assert_eq!(fs::read_to_string(&edited).unwrap(), "edited by the user\n");
+                fs::remove_file(&edited).unwrap();
             }
-        };
-        if recovered == MoveRecovery::Done {
-            ended = true;
+            other => panic!("point {point}: {other:?}"),
         }
-        if ended || cut >= 6 {
-            break;
-        }
-        assert_eq!(recovered, MoveRecovery::RolledBack, "after {cut} kills");
+        cut += 1;
         assert!(
             picture(&bench.user) == before,
-            "the files are not what they were after {cut} kills"
+            "the files are not what they were at point {point}"
         );
         assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "M src/b.txt");
     }
-    assert!(cut > 0, "no merge was cut");
+    assert!(cut >= KILLS / 2, "only {cut} merges were cut");
     assert_eq!(
         bench.worktrees.execute_move(&planned).await.unwrap(),
         MoveOutcome::Moved
     );
     assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "M src/b.txt");
+}
+
+/// What was killed may still be dying.
+async fn recovered(bench: &Bench, planned: &Move) -> MoveRecovery {
+    loop {
+        match bench.worktrees.recover_move(planned).await.unwrap() {
+            MoveRecovery::Busy => tokio::task::yield_now().await,
+            recovered => return recovered,
+        }
+    }
 }
 
 #[tokio::test]

@@ -119,6 +119,57 @@ async fn hostile_tree(bench: &Bench, canaries: &Path) -> Tree {
     tree
 }
 
+/// Publishes the card and each way in which it can land, and gives the last.
+async fn publish_and_plan(bench: &Bench, tree: &Tree, tip: &Oid) -> Move {
+    bench.remote("origin").await;
+    let base = tree.spec.base_branch.clone();
+    let mut ready = None;
+    for (n, method) in [LandMethod::Squash, LandMethod::Rebase, LandMethod::Merge]
+        .into_iter()
+        .enumerate()
+    {
+        let spec = LandingSpec {
+            method,
+            ..bench.landing_spec(tree, tip, &format!("l{n}"))
+        };
+        match bench
+            .worktrees
+            .plan_landing(&bench.repository, &spec)
+            .await
+            .unwrap()
+        {
+            LandingPlan::Ready(planned) => ready = Some(planned),
+            other => panic!("{other:?}"),
+        }
+    }
+    let there = bench
+        .worktrees
+        .work_in_base(&bench.repository, &tree.spec, &base)
+        .await;
+    assert_eq!(there.unwrap(), WorkInBase::NotYet);
+    let ready = ready.unwrap();
+    let branch = tree.spec.branch.clone();
+    let card = PublishTo::Card {
+        branch,
+        base: base.clone(),
+    };
+    for (commit, to) in [(tip, card), (&ready.new, PublishTo::Base { base })] {
+        let publish = Publish {
+            codebase: tree.spec.codebase.clone(),
+            commit: commit.clone(),
+            to,
+            limit: std::time::Duration::from_secs(60),
+        };
+        let published = bench
+            .worktrees
+            .publish(&bench.repository, &publish)
+            .await
+            .unwrap();
+        assert_eq!(published.verdict, Verdict::Published);
+    }
+    ready
+}
+
 /// G3.
 #[tokio::test]
 async fn g3_nothing_of_a_hostile_tree_runs_in_the_whole_life_of_a_card() {
@@ -157,7 +208,7 @@ async fn g3_nothing_of_a_hostile_tree_runs_in_the_whole_life_of_a_card() {
         .bring_along(&bench.repository, &tree, &["*.ignored".to_owned()])
         .await;
     along.unwrap();
-    let ready = bench.ready(&tree, &tip, "l1").await;
+    let ready = publish_and_plan(&bench, &tree, &tip).await;
     assert_eq!(
         bench.worktrees.execute_move(&ready).await.unwrap(),
         MoveOutcome::Moved

@@ -387,6 +387,42 @@ async fn a_branch_that_another_git_holds_is_refused_and_its_lock_is_left() {
     );
 }
 
+/// Git writes files and index before it finds that it cannot move the branch.
+#[tokio::test]
+async fn a_checked_out_base_whose_branch_cannot_be_moved_is_as_before() {
+    let lock = async |user: PathBuf| fs::write(user.join(".git/refs/heads/main.lock"), "").unwrap();
+    let held = MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::RefLock));
+    check_not_moved(lock, held).await;
+    let no_log = async |user: PathBuf| {
+        let log = user.join(".git/logs/refs/heads/main");
+        fs::remove_file(&log).unwrap();
+        fs::create_dir_all(&log).unwrap();
+        fs::write(log.join("in the way"), "").unwrap();
+    };
+    check_not_moved(no_log, MoveOutcome::Refused(Refusal::ByGit)).await;
+}
+
+async fn check_not_moved<F: Future<Output = ()>>(make: impl FnOnce(PathBuf) -> F, expected: MoveOutcome) {
+    let bench = Bench::new().await;
+    let (tree, tip) = card(&bench).await;
+    write(bench.user.clone(), "README", "dirty\n").await;
+    let ready = bench.ready(&tree, &tip, "l1").await;
+    make(bench.user.clone()).await;
+    let before = picture(&bench.user);
+    assert_eq!(bench.worktrees.execute_move(&ready).await.unwrap(), expected);
+    assert!(picture(&bench.user) == before, "{expected:?}: a file changed");
+    assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "M README");
+    assert_eq!(git(&bench.user, &["rev-parse", "main"]).await, ready.old.as_str());
+    // What was in the way goes, and the landing goes through.
+    let _ = fs::remove_file(bench.user.join(".git/refs/heads/main.lock"));
+    let _ = fs::remove_dir_all(bench.user.join(".git/logs/refs/heads/main"));
+    let again = bench.ready(&tree, &tip, "l1").await;
+    assert_eq!(
+        bench.worktrees.execute_move(&again).await.unwrap(),
+        MoveOutcome::Moved
+    );
+}
+
 #[tokio::test]
 async fn it_lands_in_a_working_tree_reached_through_a_link() {
     let bench = Bench::new().await;

@@ -29,11 +29,15 @@ mod lfs;
 #[cfg(test)]
 mod life;
 #[cfg(test)]
+mod matrix;
+#[cfg(test)]
 mod methods;
 #[cfg(test)]
 mod partial;
 #[cfg(test)]
 mod person;
+#[cfg(test)]
+mod publish;
 #[cfg(test)]
 mod races;
 #[cfg(test)]

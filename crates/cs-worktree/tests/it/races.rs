@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use cs_supervise::command::Exit;
 use cs_worktree::*;
@@ -214,32 +215,147 @@ async fn a_base_that_was_checked_out_after_the_plan_is_planned_again() {
     assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "");
 }
 
-#[tokio::test]
-async fn two_cards_land_at_once_and_the_base_holds_both() {
-    let bench = Bench::new().await;
-    let one = bench.card_with("c1", "one", "1\n").await;
-    let two = bench.card_with("c2", "two", "2\n").await;
-    let mut tasks = tokio::task::JoinSet::new();
-    for (n, (tree, tip)) in [one, two].into_iter().enumerate() {
-        let spec = bench.landing_spec(&tree, &tip, &format!("l{n}"));
-        let (worktrees, repository) = (bench.worktrees.clone(), bench.repository.clone());
-        tasks.spawn(async move {
-            for _ in 0..5 {
-                match worktrees.plan_landing(&repository, &spec).await.unwrap() {
-                    LandingPlan::Ready(ready) => match worktrees.execute_move(&ready).await.unwrap() {
-                        MoveOutcome::BaseMoved => {}
-                        outcome => return outcome,
-                    },
-                    other => panic!("{other:?}"),
-                }
-            }
-            MoveOutcome::BaseMoved
-        });
+/// Lands until it is done, as a daemon does: a base that moved, or that somebody holds, is planned on again.
+async fn land(worktrees: Worktrees, repository: Repository, spec: LandingSpec) -> LandingPlan {
+    for _ in 0..1_000 {
+        let planned = match worktrees.plan_landing(&repository, &spec).await.unwrap() {
+            LandingPlan::Ready(planned) => planned,
+            LandingPlan::Refused(Refusal::BaseBusy(_)) => continue,
+            other => return other,
+        };
+        match worktrees.execute_move(&planned).await.unwrap() {
+            MoveOutcome::Moved => return LandingPlan::Ready(planned),
+            MoveOutcome::BaseMoved | MoveOutcome::Refused(Refusal::BaseBusy(_)) => {}
+            MoveOutcome::Refused(other) => panic!("{other}"),
+        }
     }
-    assert_eq!(tasks.join_all().await, [MoveOutcome::Moved, MoveOutcome::Moved]);
-    assert_eq!(fs::read_to_string(bench.user.join("one")).unwrap(), "1\n");
-    assert_eq!(fs::read_to_string(bench.user.join("two")).unwrap(), "2\n");
+    panic!("the base never held still");
+}
+
+/// The user commits to `main`, checked out or not, and tries again while somebody holds it.
+async fn user_goes_on(user: PathBuf, round: u32) {
+    let message = format!("of the user {round}");
+    for _ in 0..1_000 {
+        let done = if round < 10 {
+            try_git(&user, &["commit", "-q", "--allow-empty", "-m", &message]).await
+        } else {
+            let old = git(&user, &["rev-parse", "main"]).await;
+            let tree = format!("{old}^{{tree}}");
+            let new = git(&user, &["commit-tree", &tree, "-p", &old, "-m", &message]).await;
+            try_git(&user, &["update-ref", "refs/heads/main", &new, &old]).await
+        };
+        if done.exit == Exit::Code(0) {
+            return;
+        }
+    }
+    panic!("the user never got to commit");
+}
+
+/// G11. Invariant 13.
+#[tokio::test]
+async fn g11_in_twenty_rounds_two_cards_and_the_user_meet_on_the_base_and_nothing_is_lost() {
+    let bench = Bench::new().await;
+    let (one, _) = bench.card_with("c1", "one", "0\n").await;
+    let (two, _) = bench.card_with("c2", "two", "0\n").await;
+    let methods = [LandMethod::Merge, LandMethod::Squash];
+    for round in 0..20 {
+        if round == 10 {
+            git(&bench.user, &["switch", "-q", "-c", "elsewhere"]).await;
+        }
+        let mut tasks = tokio::task::JoinSet::new();
+        for (tree, file) in [(&one, "one"), (&two, "two")] {
+            bench.agent_commits(tree, &format!("{file}-{round}"), "x\n").await;
+            let tip = bench.collect(tree, &format!("{file}-{round}")).await.tip;
+            let spec = LandingSpec {
+                method: methods[usize::from(file == "two")],
+                ..bench.landing_spec(tree, &tip, &format!("{file}-{round}"))
+            };
+            tasks.spawn(land(bench.worktrees.clone(), bench.repository.clone(), spec));
+        }
+        let mut user = tokio::task::JoinSet::new();
+        user.spawn(user_goes_on(bench.user.clone(), round));
+        for plan in tasks.join_all().await {
+            assert!(matches!(plan, LandingPlan::Ready(_)), "round {round}: {plan:?}");
+        }
+        user.join_all().await;
+    }
+    let files = git(&bench.user, &["ls-tree", "-r", "--name-only", "main"]).await;
+    for round in 0..20 {
+        for file in ["one", "two"] {
+            let name = format!("{file}-{round}");
+            assert!(files.lines().any(|line| line == name), "{name} is lost");
+        }
+    }
+    let of_user = git(&bench.user, &["log", "--grep=of the user", "--format=%h", "main"]).await;
+    assert_eq!(of_user.lines().count(), 20, "commits of the user are lost");
+    let landed = git(
+        &bench.user,
+        &["log", "--grep=Cs-Panel-Landing:", "--format=%h", "main"],
+    )
+    .await;
+    assert_eq!(landed.lines().count(), 40);
+    git(&bench.user, &["switch", "-q", "main"]).await;
     assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "");
+}
+
+/// G11.
+#[tokio::test]
+async fn of_two_cards_that_change_the_same_lines_one_lands_and_the_other_conflicts() {
+    let bench = Bench::new().await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for card in ["c1", "c2"] {
+        let (tree, tip) = bench.card_with(card, "src/a.txt", &format!("{card}\n")).await;
+        let spec = bench.landing_spec(&tree, &tip, card);
+        tasks.spawn(land(bench.worktrees.clone(), bench.repository.clone(), spec));
+    }
+    let plans = tasks.join_all().await;
+    let landed: Vec<&Move> = plans
+        .iter()
+        .filter_map(|plan| match plan {
+            LandingPlan::Ready(landed) => Some(landed),
+            _ => None,
+        })
+        .collect();
+    let conflicts = plans
+        .iter()
+        .filter(|plan| matches!(plan, LandingPlan::Conflict(_)))
+        .count();
+    assert_eq!((landed.len(), conflicts), (1, 1), "{plans:?}");
+    assert_eq!(
+        git(&bench.user, &["rev-parse", "main"]).await,
+        landed[0].new.as_str()
+    );
+}
+
+/// G11: the user's branches move by compare-and-set, everywhere in the source.
+#[test]
+fn a_branch_of_the_user_is_moved_with_its_old_value() {
+    let mut dirs = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let (mut of_user, mut moved) = (0, 0);
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                dirs.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            of_user += text.matches("repository.call(\"update-ref\")").count();
+            moved += text.matches("move_ref(").count();
+            for (at, _) in text
+                .matches("repository.call(\"update-ref\")")
+                .map(|hit| (hit.as_ptr() as usize - text.as_ptr() as usize, hit))
+            {
+                let next: String = text[at..].lines().take(8).collect();
+                assert!(
+                    next.contains("move_ref("),
+                    "{} moves a branch in another way",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(of_user > 2 && moved > of_user, "{of_user} {moved}");
 }
 
 /// G5.
