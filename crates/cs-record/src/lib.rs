@@ -27,8 +27,8 @@ pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Rou
 pub use ports::{
     AcceptLanding, AgentActs, AnswerAsk, CardDetail, CardFilter, CardReads, CardSummary, ChildBrief,
     Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess, Housekeeping, LandingBrief, LandingRecord,
-    LandingResult, Machines, OldOperation, Peeked, PeopleActs, Plan, Present, RunBrief, Send, SendTo, Sent,
-    StoppedRun,
+    LandingResult, LeftProcess, Machines, OldOperation, Peeked, PeopleActs, Plan, Present, RunBrief, Send,
+    SendTo, Sent, StoppedRun,
 };
 pub use readiness::readiness;
 pub use record::Record;

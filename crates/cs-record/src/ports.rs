@@ -9,7 +9,8 @@ mod reads;
 
 pub use agents::AgentActs;
 pub use daemon::{
-    ChildBrief, DaemonReads, HeldProcess, LandingBrief, Machines, Peeked, Present, RunBrief, StoppedRun,
+    ChildBrief, DaemonReads, HeldProcess, LandingBrief, LeftProcess, Machines, Peeked, Present, RunBrief,
+    StoppedRun,
 };
 pub use housekeeping::{Housekeeping, OldOperation};
 pub use landing::{FencedLanding, LandingRecord, LandingResult};

@@ -41,7 +41,7 @@ pub use interrupt::{hand_back_run, interrupt};
 pub use landing::{
     GoesTo, RETURNS_MAX, accept_landing, goes_to, hand_back_landing, release_landing, settle_landing,
 };
-pub use process::{clear_process, mark_incomplete, record_process};
+pub use process::{clear_process, forget_process, mark_incomplete, record_process};
 pub use retry::retry_card;
 pub use send::{send_existing, send_new};
 pub use stop::stop_card;

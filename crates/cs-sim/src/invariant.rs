@@ -18,7 +18,7 @@ use std::sync::Arc;
 use cs_fence::{Attempt, InterruptOutcome, Interruption, LandingAttempt, ProcessFact};
 use cs_journal::Receipt;
 use cs_model::{AskId, CardId, Epoch, FailureClass, LandingId, MachineId, OperationId, RunId, Time};
-use cs_record::{LandingResult, Scope};
+use cs_record::{LandingResult, LeftProcess, Scope};
 use cs_settle::Answer;
 use cs_testkit::Rows;
 
@@ -115,6 +115,12 @@ pub(crate) enum Deed {
         machine: MachineId,
         run: RunId,
         epoch: Epoch,
+        applied: bool,
+    },
+    /// A process of which a machine finds nothing but what the record says.
+    ProcessForgotten {
+        machine: MachineId,
+        left: LeftProcess,
         applied: bool,
     },
     /// A landing of which a machine without its ledger knows nothing.

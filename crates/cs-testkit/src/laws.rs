@@ -59,6 +59,7 @@ macro_rules! record_conformance {
             fences: one_receipt_interrupts_several_cards,
             fences: a_probe_changes_nothing,
             fences: a_run_that_left_no_trace_is_given_back,
+            fences: a_process_that_left_no_trace_is_forgotten,
             landings: a_landing_that_left_no_trace_is_given_back,
             landings: a_landing_is_accepted_taken_and_landed,
             landings: a_conflict_goes_back_to_the_agent,

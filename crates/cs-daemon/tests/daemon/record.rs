@@ -12,8 +12,8 @@ use cs_fence::{
 use cs_journal::{ClaimError, ClaimRecord, ClaimRequest, Receipt, Reconciled};
 use cs_model::{CardId, Epoch, LandingId, MachineId, OperationId, PauseKind, Person, RunId};
 use cs_record::{
-    DaemonReads, HeldProcess, Housekeeping, LandingBrief, LiveLimit, Machines, OldOperation, Park, Pause,
-    Peeked, PeopleActs, Present, Record, RecordError, Route, RunBrief, Scope, StoppedRun,
+    DaemonReads, HeldProcess, Housekeeping, LandingBrief, LeftProcess, LiveLimit, Machines, OldOperation,
+    Park, Pause, Peeked, PeopleActs, Present, Record, RecordError, Route, RunBrief, Scope, StoppedRun,
 };
 use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord};
 use cs_testkit::MemoryStore;
@@ -281,6 +281,10 @@ impl Machines for Disturbed {
 
     async fn hand_back_run(&self, machine: MachineId, run: RunId, epoch: Epoch) -> Result<bool, RecordError> {
         self.record.hand_back_run(machine, run, epoch).await
+    }
+
+    async fn forget_process(&self, machine: MachineId, left: &LeftProcess) -> Result<bool, RecordError> {
+        self.record.forget_process(machine, left).await
     }
 
     async fn hand_back_landing(

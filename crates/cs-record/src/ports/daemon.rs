@@ -85,6 +85,17 @@ pub struct HeldProcess {
     pub process: Option<ProcessFact>,
 }
 
+/// A process of which nothing is left but what the record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftProcess {
+    /// Its run.
+    pub run: RunId,
+    /// The epoch of its attempt.
+    pub epoch: Epoch,
+    /// The process.
+    pub process: ProcessFact,
+}
+
 /// What a run is to work on, read after the claim by live and recovered claims alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunBrief {
@@ -184,6 +195,16 @@ pub trait Machines: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the record cannot answer.
     async fn hand_back_run(&self, machine: MachineId, run: RunId, epoch: Epoch) -> Result<bool, RecordError>;
+
+    /// Takes the process of a run off the record of which this machine has lost every trace in the same way, once its end is proven: there
+    /// is no attempt that could [clear](cs_fence::AttemptRecord::clear_process) it. The run may be running or over; it stays so. It says
+    /// whether that was done: a run of another machine or epoch, or with another process, stays as it is.
+    ///
+    /// To be called only by the daemon that holds the machine's lock, for what its ledger does not know.
+    ///
+    /// # Errors
+    /// When the record cannot answer.
+    async fn forget_process(&self, machine: MachineId, left: &LeftProcess) -> Result<bool, RecordError>;
 
     /// Gives back a running landing in the same case: it is accepted again, and the next take finds what git made of it.
     ///

@@ -7,7 +7,8 @@ use cs_model::{Epoch, LandingId, MachineId, PauseKind, Person, RunId, Time};
 use super::Record;
 use crate::store::{Registered, RowStore, Select, StoreError};
 use crate::{
-    Aggregate, LiveLimit, Machines, Park, Pause, Present, RecordError, Refusal, Route, Scope, Writes, rules,
+    Aggregate, LeftProcess, LiveLimit, Machines, Park, Pause, Present, RecordError, Refusal, Route, Scope,
+    Writes, rules,
 };
 
 #[async_trait]
@@ -26,6 +27,13 @@ impl<S: RowStore> Machines for Record<S> {
     async fn hand_back_run(&self, machine: MachineId, run: RunId, epoch: Epoch) -> Result<bool, RecordError> {
         self.hand_back(&Select::Runs(vec![run]), |card, now| {
             rules::hand_back_run(card, machine, run, epoch, now)
+        })
+        .await
+    }
+
+    async fn forget_process(&self, machine: MachineId, left: &LeftProcess) -> Result<bool, RecordError> {
+        self.hand_back(&Select::Runs(vec![left.run]), |card, now| {
+            rules::forget_process(card, machine, left, now)
         })
         .await
     }

@@ -1,10 +1,10 @@
 //! Which process carries an attempt.
 
 use cs_fence::{Attempt, Fenced, ProcessFact, Verdict, judge};
-use cs_model::Time;
+use cs_model::{MachineId, Time};
 
 use crate::aggregate::Draft;
-use crate::{Aggregate, LeftBehind, Run, Writes};
+use crate::{Aggregate, LeftBehind, LeftProcess, Run, Writes};
 
 /// Writes the process of a running attempt (AF-7).
 pub fn record_process(
@@ -40,6 +40,28 @@ pub fn clear_process(
         }
         Verdict::Running | Verdict::Asked | Verdict::Over | Verdict::Stale => stale(aggregate, attempt),
     }
+}
+
+/// Removes the process of a run of which its machine has nothing left but what the record says: neither the attempt, which would have to
+/// say so, nor the execution. Only while the row holds this very process of this very epoch. A run that is running goes on to be so.
+pub fn forget_process(
+    aggregate: &Aggregate,
+    machine: MachineId,
+    left: &LeftProcess,
+    now: Time,
+) -> (Writes, bool) {
+    let holds = |run: &Run| {
+        run.machine == machine && run.epoch == left.epoch && run.process.as_ref() == Some(&left.process)
+    };
+    if !aggregate.run(left.run).is_some_and(holds) {
+        return (Writes::default(), false);
+    }
+    let mut draft = Draft::of(aggregate, now);
+    if let Some(run) = draft.run_mut(left.run) {
+        run.process = None;
+        run.left_behind = None;
+    }
+    (draft.finish(), true)
 }
 
 /// Marks an attempt whose process tree could not be ended, while the row holds this very process. Its run may be live or over: the mark

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use cs_fence::{Attempt, InterruptOutcome, Interruption, LandingAttempt, ProcessFact};
 use cs_model::{CardId, Ending, Epoch, LandingId, LandingState, MachineId, OperationId, RunId, RunState};
-use cs_record::{Landing, Run};
+use cs_record::{Landing, LeftProcess, Run};
 use cs_testkit::Rows;
 
 use super::{Deed, Event, Fact, Invariant, Moment, Write};
@@ -66,63 +66,63 @@ struct Rights {
 impl Rights {
     fn of(write: &Write) -> Self {
         let before = &write.before;
-        let Some(deed) = &write.deed else {
-            return Self::default();
-        };
-        match deed {
-            Deed::Told { attempt, applied, .. } => {
+        match &write.deed {
+            None | Some(Deed::Kept) => Self::default(),
+            Some(Deed::Told { attempt, applied, .. }) => {
                 let run = present(before, attempt);
-                let may = run.is_some_and(|run| match run.state {
-                    RunState::Running => true,
-                    RunState::Asked => run.settled < run.epoch,
-                    RunState::Ended(_) => false,
-                });
+                let may = run.is_some_and(may_be_told);
                 Self::when(may, *applied, card_of(before, attempt.run))
             }
-            Deed::Noted {
+            Some(Deed::Noted {
                 attempt,
                 fact,
                 process,
                 applied,
-            } => {
+            }) => {
                 let run = present(before, attempt);
                 let may = run.is_some_and(|run| may_note(run, *fact, process));
                 Self::when(may, *applied, card_of(before, attempt.run))
             }
-            Deed::Interrupted {
+            Some(Deed::Interrupted {
                 machine,
                 operation,
                 reports,
                 outcomes,
-            } => Self::of_reports(before, (*machine, *operation), reports, outcomes),
-            Deed::Landed { attempt, applied, .. } => {
+            }) => Self::of_reports(before, (*machine, *operation), reports, outcomes),
+            Some(Deed::Landed { attempt, applied, .. }) => {
                 let landing = landing(before, attempt.landing);
                 let may = landing.is_some_and(|landing| is_present_landing(landing, attempt));
                 Self::when(may, *applied, landing.map(|landing| landing.card))
             }
-            Deed::RunGivenBack {
+            Some(Deed::RunGivenBack {
                 machine,
                 run,
                 epoch,
                 applied,
-            } => {
+            }) => {
                 let row = before.runs.iter().find(|row| row.id == *run);
                 let may = row.is_some_and(|row| is_traceless(row, *machine, *epoch));
                 Self::when(may, *applied, card_of(before, *run))
             }
-            Deed::LandingGivenBack {
+            Some(Deed::ProcessForgotten {
+                machine,
+                left,
+                applied,
+            }) => {
+                let row = before.runs.iter().find(|row| row.id == left.run);
+                let may = row.is_some_and(|row| has_left(row, *machine, left));
+                Self::when(may, *applied, card_of(before, left.run))
+            }
+            Some(Deed::LandingGivenBack {
                 machine,
                 landing: id,
                 epoch,
                 applied,
-            } => {
+            }) => {
                 let row = landing(before, *id);
-                let may = row.is_some_and(|row| {
-                    row.machine == *machine && row.epoch == *epoch && row.state == LandingState::Running
-                });
+                let may = row.is_some_and(|row| lands_here(row, *machine, *epoch));
                 Self::when(may, *applied, row.map(|row| row.card))
             }
-            Deed::Kept => Self::default(),
         }
     }
 
@@ -181,6 +181,22 @@ fn may_note(run: &Run, fact: Fact, process: &ProcessFact) -> bool {
         Fact::Gone => run.state != RunState::Running && holds,
         Fact::LeftBehind => holds,
     }
+}
+
+fn may_be_told(run: &Run) -> bool {
+    match run.state {
+        RunState::Running => true,
+        RunState::Asked => run.settled < run.epoch,
+        RunState::Ended(_) => false,
+    }
+}
+
+fn has_left(run: &Run, machine: MachineId, left: &LeftProcess) -> bool {
+    run.machine == machine && run.epoch == left.epoch && run.process.as_ref() == Some(&left.process)
+}
+
+fn lands_here(landing: &Landing, machine: MachineId, epoch: Epoch) -> bool {
+    landing.machine == machine && landing.epoch == epoch && landing.state == LandingState::Running
 }
 
 fn is_traceless(run: &Run, machine: MachineId, epoch: Epoch) -> bool {

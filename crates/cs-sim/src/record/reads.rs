@@ -7,8 +7,8 @@ use cs_fence::{Attempt, Fenced, TokenHash};
 use cs_model::{AskId, CardId, Epoch, LandingId, MachineId, PauseKind, Person, RunId, TurnSeq};
 use cs_record::{
     Ask, CardDetail, CardFilter, CardReads, CardSummary, DaemonReads, HeldProcess, Housekeeping,
-    LandingBrief, Listed, LiveLimit, Machines, OldOperation, Park, Pause, Peeked, Present, RecordError,
-    Route, RunBrief, Scope, StoppedRun, Turn,
+    LandingBrief, LeftProcess, Listed, LiveLimit, Machines, OldOperation, Park, Pause, Peeked, Present,
+    RecordError, Route, RunBrief, Scope, StoppedRun, Turn,
 };
 
 use super::{Boxed, Remote, away};
@@ -121,6 +121,20 @@ impl Machines for Remote {
             applied: *applied,
         };
         self.write("hand back a run", away, send, deed).await
+    }
+
+    async fn forget_process(&self, machine: MachineId, left: &LeftProcess) -> Result<bool, RecordError> {
+        let send = || {
+            let (world, left) = (Arc::clone(&self.0.world), left.clone());
+            Box::pin(async move { world.record.forget_process(machine, &left).await }) as Boxed<_>
+        };
+        let left = left.clone();
+        let deed = move |applied: &bool| Deed::ProcessForgotten {
+            machine,
+            left: left.clone(),
+            applied: *applied,
+        };
+        self.write("forget a process", away, send, deed).await
     }
 
     async fn hand_back_landing(

@@ -5,7 +5,7 @@ use cs_journal::{Task, Woke};
 use cs_model::{
     CardId, Clock, Ending, Epoch, FailureClass, IdSource, MachineId, RunState, TurnSeq, TurnState,
 };
-use cs_record::{CardFilter, SendTo};
+use cs_record::{CardFilter, LeftProcess, SendTo};
 use cs_settle::GiveUp;
 
 use super::World;
@@ -326,6 +326,60 @@ pub async fn a_run_that_left_no_trace_is_given_back(world: &World) {
         !hand_back(world.machine, again.attempt.epoch).await,
         "something of it ran"
     );
+}
+
+/// A machine that has nothing left of a run but what the record says takes its process off it, whatever its state; but not that of
+/// another machine, epoch or process. Then the card goes on. AF-8.
+pub async fn a_process_that_left_no_trace_is_forgotten(world: &World) {
+    let taken = world.running().await;
+    let attempt = taken.attempt;
+    world.note(&attempt).await;
+    let stranger = MachineId::from_uuid(world.ids.uuid_v7());
+    let of = |epoch, process| LeftProcess {
+        run: attempt.run,
+        epoch,
+        process: World::process(process),
+    };
+    let forget = async |machine, left| {
+        let forgotten = world.machines.forget_process(machine, &left).await;
+        forgotten.expect("it answers")
+    };
+    let next = attempt.epoch.next().expect("there is one");
+    assert!(!forget(stranger, of(attempt.epoch, 7)).await, "another machine");
+    assert!(!forget(world.machine, of(next, 7)).await, "another epoch");
+    assert!(
+        !forget(world.machine, of(attempt.epoch, 8)).await,
+        "another process"
+    );
+    assert!(forget(world.machine, of(attempt.epoch, 7)).await);
+    assert!(
+        !forget(world.machine, of(attempt.epoch, 7)).await,
+        "it is forgotten once"
+    );
+    assert_eq!(world.run_state(taken.claimed.card).await, RunState::Running);
+    let given = world
+        .machines
+        .hand_back_run(world.machine, attempt.run, attempt.epoch);
+    assert!(given.await.expect("it answers"), "nothing of it is on the record");
+
+    let again = world
+        .take(Task::Resumes)
+        .await
+        .expect("it is ready at once")
+        .attempt;
+    world.note(&again).await;
+    world
+        .people
+        .stop_card(taken.claimed.card, &world.person)
+        .await
+        .expect("it stops");
+    world.send(SendTo::Card(taken.claimed.card), "more").await;
+    assert!(
+        world.take(Task::Turns).await.is_none(),
+        "its process keeps the card"
+    );
+    assert!(forget(world.machine, of(again.epoch, 7)).await);
+    assert!(world.take(Task::Turns).await.is_some(), "the card goes on");
 }
 
 /// What could not be ended is a mark on the run, whatever its state, and goes with the process. Invariant 7.
