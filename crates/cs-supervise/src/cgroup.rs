@@ -69,6 +69,13 @@ impl Cgroup {
         })
     }
 
+    /// The group that a process is in.
+    pub(crate) fn holding(pid: Pid) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let its = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        own_dir(&mounts, &its).map(|path| Self { path })
+    }
+
     pub(crate) fn at(path: PathBuf) -> Self {
         Self { path }
     }

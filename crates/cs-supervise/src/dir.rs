@@ -90,6 +90,14 @@ impl ExecutionDir {
         self.path.join("transcript.jsonl")
     }
 
+    /// Says whether it holds what any shim is started with. Without that nothing was started for it, or somebody has removed what was there.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn holds_spec(&self) -> io::Result<bool> {
+        self.holds(SPEC)
+    }
+
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

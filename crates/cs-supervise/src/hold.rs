@@ -288,6 +288,7 @@ pub async fn hold(
         identity: ShimIdentity {
             process: ident.shim.clone(),
             protocol: ident.protocol,
+            cookie: Some(ident.cookie.clone()),
         },
         spec,
         ident,

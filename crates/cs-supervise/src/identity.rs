@@ -41,6 +41,13 @@ pub struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
+    /// A process as somebody else has noted it; `None` when that cannot be the number of a process.
+    #[must_use]
+    pub fn noted(boot_id: &str, pid: u32, start_ticks: u64) -> Option<Self> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+        Some(Self::new(BootId(boot_id.to_owned()), pid, start_ticks))
+    }
+
     /// The process's number. Never signal it bare.
     #[must_use]
     pub fn pid(&self) -> i32 {
@@ -148,6 +155,9 @@ pub struct ShimIdentity {
     pub process: ProcessIdentity,
     /// The protocol that it speaks.
     pub protocol: Protocol,
+    /// The cookie in the environment of all that it starts; `None` where a version before this one has written it down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cookie: Option<String>,
 }
 
 /// A version of the directory layout and of the socket protocol. Within one major version fields are only added.

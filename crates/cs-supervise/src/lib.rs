@@ -3,6 +3,7 @@
 //! * [`command`]: short commands (git, probes) with a deadline, output caps and a tree kill.
 //! * [`hold()`], then [`Held::go`]: an *execution*, held by a *shim*, a small process that outlives its starter.
 //! * [`survey()`]: what became of an execution while nobody looked; it adopts what is alive.
+//! * [`end_untraced()`]: ends an execution whose directory is gone, by what was noted of it elsewhere.
 //! * [`dismiss()`]: takes note that a person has looked after what no stop could end.
 //! * [`hold_in_process()`]: an execution without a shim, for programs that want no process of ours beside them.
 //! * [`glance()`]: what an execution looks like from outside, for lists.
@@ -53,6 +54,7 @@ mod sweep;
 mod sys;
 mod transcript;
 mod tree;
+mod untraced;
 mod window;
 mod wire;
 
@@ -75,4 +77,5 @@ pub use running::{Running, StopError, StopRequest, Stopper};
 pub use shortage::{free_descriptors, is_shortage};
 pub use survey::{HungShim, SurveyError, Verdict, Waiting, survey};
 pub use transcript::{Resumed, SpoolOffsets, Transcript, TranscriptError, TranscriptLine, TranscriptReader};
+pub use untraced::{Noted, UntracedEnd, end_untraced};
 pub use window::{Puncher, SpoolWindow};

@@ -1,7 +1,9 @@
 //! What `/proc` says about processes. Every answer is a snapshot: the caller checks identity before it acts on one.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 
 use rustix::process::Pid;
 
@@ -140,10 +142,30 @@ pub(crate) fn resident_bytes(pid: Pid) -> u64 {
         .saturating_mul(rustix::param::page_size() as u64)
 }
 
-/// Whether a process was started with this `NAME=value` in its environment. A process that cannot be read has none.
+/// The value that a variable had in the environment with which a process was started.
+pub(crate) fn environment(pid: Pid, name: &str) -> Option<Vec<u8>> {
+    let block = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut values = block.split(|byte| *byte == 0).filter_map(|entry| {
+        let value = entry.strip_prefix(name.as_bytes())?;
+        value.strip_prefix(b"=")
+    });
+    values.next().map(<[u8]>::to_vec)
+}
+
+/// The arguments of a process.
+pub(crate) fn arguments(pid: Pid) -> io::Result<Vec<OsString>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline"))?;
+    let line = line.strip_suffix(b"\0").unwrap_or(&line);
+    let arguments = line.split(|byte| *byte == 0);
+    Ok(arguments.map(|word| OsString::from_vec(word.to_vec())).collect())
+}
+
+/// Whether a process was started with this `NAME=value` in its environment. A process that cannot be read has none, and
+/// nobody has an empty one.
 pub(crate) fn has_environment(pid: Pid, assignment: &[u8]) -> bool {
-    fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|block| block.split(|byte| *byte == 0).any(|entry| entry == assignment))
+    !assignment.is_empty()
+        && fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|block| block.split(|byte| *byte == 0).any(|entry| entry == assignment))
 }
 
 #[cfg(test)]

@@ -88,13 +88,23 @@ pub(crate) fn millis(span: Duration) -> u64 {
 impl Spec {
     /// What the control group of the execution is called.
     pub(crate) fn cgroup_name(&self) -> String {
-        format!("cs-panel-{}", self.cookie)
+        cgroup_name(&self.cookie)
     }
 
     /// The environment entry that every process of the execution carries, unless it cleared its environment.
     pub(crate) fn cookie_assignment(&self) -> Vec<u8> {
-        format!("{COOKIE_VARIABLE}={}", self.cookie).into_bytes()
+        cookie_assignment(&self.cookie)
     }
+}
+
+/// What the control group of an execution with this cookie is called.
+pub(crate) fn cgroup_name(cookie: &str) -> String {
+    format!("cs-panel-{cookie}")
+}
+
+/// The environment entry of an execution with this cookie.
+pub(crate) fn cookie_assignment(cookie: &str) -> Vec<u8> {
+    format!("{COOKIE_VARIABLE}={cookie}").into_bytes()
 }
 
 /// `ident.json`

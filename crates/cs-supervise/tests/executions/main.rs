@@ -22,6 +22,7 @@ mod stop;
 mod support;
 mod survive;
 mod survivors;
+mod untraced;
 mod wire_1_1;
 
 use libtest_mimic::{Arguments, Trial};
@@ -51,6 +52,7 @@ fn main() {
                 stop::trials(),
                 survive::trials(),
                 survivors::trials(),
+                untraced::trials(),
             ]
             .into_iter()
             .flatten()
