@@ -5,6 +5,7 @@ mod contained;
 mod crashes;
 mod crowd;
 mod desk;
+mod gone;
 mod left_behind;
 mod limits;
 mod pauses;

@@ -7,6 +7,7 @@ mod ready;
 mod settle;
 mod setup;
 mod start;
+mod untraced;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub use ready::BROUGHT;
 pub(crate) use ready::environment;
 pub(crate) use settle::{close_acknowledged, report_failed, settle};
 pub use setup::{SetupStatus, setup_status};
+pub(crate) use untraced::{end_removed, lost};
 
 use crate::context::Context;
 use crate::executions::{HoldTrouble, LostSight, StopSwitch};
@@ -138,6 +140,8 @@ pub(crate) struct Incomplete {
     pub(crate) left: Vec<String>,
     /// The execution that is not over.
     pub(crate) execution: String,
+    /// Whether its directory is there: only then a person can dismiss it.
+    pub(crate) has_directory: bool,
     /// When that was found.
     pub(crate) looked_at: Instant,
 }
@@ -145,14 +149,21 @@ pub(crate) struct Incomplete {
 impl Incomplete {
     /// Says in one sentence what is left and what a person can do about it.
     pub(crate) fn words(&self) -> String {
+        let cure = match self.has_directory {
+            true => format!(
+                "end them, or look after them and say so with `cs-panel execution dismiss {}`",
+                self.execution
+            ),
+            false => {
+                "end them: what is gone with the directory of its execution cannot be dismissed".to_owned()
+            }
+        };
         format!(
-            "run {} attempt {} of card {} is not proven closed; {}; end them, or look after them and say so with `cs-panel execution \
-             dismiss {}`",
+            "run {} attempt {} of card {} is not proven closed; {}; {cure}",
             self.run.short(),
             self.work.epoch(),
             self.card.short(),
             still_there(&self.left),
-            self.execution
         )
     }
 

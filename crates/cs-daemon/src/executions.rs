@@ -28,6 +28,7 @@ use cs_supervise::{
 
 pub use allowance::{Allowance, Alone};
 pub use attempt_file::AttemptFile;
+pub(crate) use attempt_file::plain_harness;
 pub use errors::last_words;
 pub use follow::LostSight;
 pub use shims::ShimExecutions;
@@ -178,6 +179,9 @@ impl HoldTrouble {
 pub enum Found {
     /// Nothing of the agent ever ran, and nothing will.
     NeverStarted,
+    /// Its directory does not hold what anything would have been started with. Either nothing was, or somebody has removed it: whoever
+    /// has noted more of it knows.
+    NoTrace,
     /// Its agent runs.
     Running(Box<dyn RunningExecution>),
     /// It is over.

@@ -4,9 +4,11 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use cs_supervise::BootId;
+use async_trait::async_trait;
+use cs_supervise::{BootId, Noted, UntracedEnd, end_untraced};
 
 /// The machine under a daemon.
+#[async_trait]
 pub trait Host: fmt::Debug + Send + Sync {
     /// Names the running boot of the machine: another one after each start of it.
     ///
@@ -31,6 +33,12 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// # Errors
     /// The machine does not tell.
     fn free_descriptors(&self) -> io::Result<u64>;
+
+    /// Ends what still runs of an execution whose directory is gone, by what was noted of it.
+    ///
+    /// # Errors
+    /// The machine does not tell what runs.
+    async fn end_untraced(&self, noted: Noted) -> io::Result<UntracedEnd>;
 }
 
 /// The machine that this program runs on.
@@ -47,6 +55,7 @@ impl ThisHost {
     }
 }
 
+#[async_trait]
 impl Host for ThisHost {
     fn boot_id(&self) -> io::Result<String> {
         Ok(BootId::current()?.as_str().to_owned())
@@ -69,5 +78,9 @@ impl Host for ThisHost {
 
     fn free_descriptors(&self) -> io::Result<u64> {
         cs_supervise::free_descriptors()
+    }
+
+    async fn end_untraced(&self, noted: Noted) -> io::Result<UntracedEnd> {
+        end_untraced(noted).await
     }
 }

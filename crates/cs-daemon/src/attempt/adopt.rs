@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cs_fence::Fenced;
 use cs_harness::Harness;
-use cs_journal::{Registered, Started};
+use cs_journal::{ClaimedRun, Registered, Started};
 use cs_record::{Card, StoppedRun};
 use cs_supervise::{AgentExit, Closed, StopRequest};
 use tokio::time::Instant;
@@ -13,15 +13,17 @@ use tokio::time::Instant;
 use super::interrupted::report_interrupted;
 use super::settle::{Live, LiveState, mark, named, report_failed};
 use super::start::{FailureNote, note_process};
-use super::{Carried, Incomplete, Trouble, Work, unlisted};
+use super::{Carried, Incomplete, Trouble, Work, unlisted, untraced};
 use crate::context::Context;
-use crate::executions::{Found, StopSwitch};
+use crate::executions::{Found, StopSwitch, execution_name, plain_harness};
 
 /// What is left of an execution.
 #[derive(Debug)]
 enum Left {
     /// Nothing of the agent ever ran.
     Nothing,
+    /// Its directory says nothing: somebody has removed it, if it was ever there.
+    NoTrace,
     /// It runs, or it ran.
     Live(LiveState),
 }
@@ -34,11 +36,15 @@ pub(super) async fn registered(
 ) -> Result<Option<Live>, Trouble> {
     let name = registered.dir().to_owned();
     let state = match look(cx, &name).await? {
-        Left::Nothing => {
-            report_interrupted(cx, registered.interrupted()?).await?;
-            return Ok(None);
-        }
-        Left::Live(state) => state,
+        Left::Nothing => None,
+        Left::NoTrace => untraced::registered(cx, &registered)
+            .await?
+            .map(LiveState::Closed),
+        Left::Live(state) => Some(state),
+    };
+    let Some(state) = state else {
+        report_interrupted(cx, registered.interrupted()?).await?;
+        return Ok(None);
     };
     let state = match state {
         LiveState::Closed(Closed {
@@ -67,15 +73,12 @@ pub(super) async fn started(
     stop: &StopSwitch,
 ) -> Result<Option<Live>, Trouble> {
     let name = started.dir().to_owned();
-    match look(cx, &name).await? {
-        Left::Nothing => {
-            // Its directory is gone or empty, although it had started: nothing runs, and nobody knows what it did.
-            tracing::warn!(run = %started.row().run, epoch = %started.row().epoch, "no trace of the execution is left");
-            report_interrupted(cx, started.interrupted()?).await?;
-            Ok(None)
-        }
-        Left::Live(state) => take_up(cx, started, (name, state), stop).await.map(Some),
-    }
+    let state = match look(cx, &name).await? {
+        // It had started, so what its directory says is not all that there was: nobody will ever know what it did.
+        Left::Nothing | Left::NoTrace => LiveState::Closed(untraced::started(cx, &started).await?),
+        Left::Live(state) => state,
+    };
+    take_up(cx, started, (name, state), stop).await.map(Some)
 }
 
 async fn take_up(
@@ -86,7 +89,7 @@ async fn take_up(
 ) -> Result<Live, Trouble> {
     let row = started.row().clone();
     let card = card_of(cx, &started).await?;
-    let harness = harness_of(cx, &name).await?;
+    let harness = harness_of(cx, &name, &row).await?;
     if let LiveState::Running(running) = &state {
         let agent = running.agent().clone();
         note_process(cx, &started, &agent, stop).await;
@@ -109,10 +112,13 @@ async fn take_up(
     })
 }
 
-/// Finds how to read what the agent of an execution says: as it was started, not as it is configured now.
-async fn harness_of(cx: &Context, name: &str) -> Result<Arc<dyn Harness>, Trouble> {
-    let noted = cx.deps.executions.attempt(name).await;
-    let noted = noted.and_then(|file| file.harness());
+/// Finds how to read what the agent of an execution says: as it was started, not as it is configured now. Where its directory is gone
+/// nothing of what it said is left, so any way will do.
+async fn harness_of(cx: &Context, name: &str, row: &ClaimedRun) -> Result<Arc<dyn Harness>, Trouble> {
+    let noted = match cx.deps.executions.attempt(name).await {
+        None if !cx.state.execution(name).exists() => plain_harness(row.agent.as_str()),
+        noted => noted.and_then(|file| file.harness()),
+    };
     noted.ok_or_else(|| Trouble::Local {
         what: "how its agent speaks is not noted beside its execution",
         source: std::io::ErrorKind::NotFound.into(),
@@ -134,7 +140,7 @@ pub(super) async fn leftover(cx: &Context, run: StoppedRun) -> Result<Carried, T
     let mut known = None;
     for name in names.map_err(unlisted)? {
         let closed = match look(cx, &name).await? {
-            Left::Nothing => None,
+            Left::Nothing | Left::NoTrace => None,
             Left::Live(LiveState::Running(running)) => Some(running.stop(StopRequest::default()).await?),
             Left::Live(LiveState::Closed(closed)) => Some(closed),
         };
@@ -144,15 +150,12 @@ pub(super) async fn leftover(cx: &Context, run: StoppedRun) -> Result<Carried, T
                 return Ok(Carried::Incomplete(Box::new(incomplete)));
             }
             tracing::info!(run = %run.run, ?closed, "a run that the ledger did not know was ended");
+            known = cx.deps.executions.attempt(&name).await.or(known);
         }
-        known = cx.deps.executions.attempt(&name).await.or(known);
     }
+    // What never started has no process on the record: then its directory does not say all.
     let Some(file) = known else {
-        cx.said(&format!(
-            "run {} is over, and nothing of it is left here",
-            run.run.short()
-        ));
-        return Ok(Carried::Over);
+        return without_a_trace(cx, run).await;
     };
     let cleared = cx
         .deps
@@ -162,6 +165,27 @@ pub(super) async fn leftover(cx: &Context, run: StoppedRun) -> Result<Carried, T
         .await?;
     tracing::debug!(?cleared, run = %run.run, "the process is off the record");
     Ok(Carried::Over)
+}
+
+/// Ends what is left of a run that is over by the record and of which this machine has nothing but what stands there.
+async fn without_a_trace(cx: &Context, run: StoppedRun) -> Result<Carried, Trouble> {
+    let ended = untraced::leftover(cx, &run).await?;
+    let what = match ended.found.is_empty() {
+        true => "nothing of it is left here".to_owned(),
+        false => format!(
+            "the directory of its execution was removed while something of it ran: {}",
+            untraced::what_became(&ended)
+        ),
+    };
+    cx.said(&format!("run {} is over, and {what}", run.run.short()));
+    if ended.proof.is_some() {
+        untraced::forget(cx, (run.run, run.epoch), &run.process).await?;
+        return Ok(Carried::Over);
+    }
+    let left = ended.survivors.iter().map(named).collect();
+    let name = execution_name(run.run, run.epoch, 1);
+    let incomplete = left_behind(cx, run, name, left).await;
+    Ok(Carried::Incomplete(Box::new(incomplete)))
 }
 
 /// Names what keeps an execution from being over; nothing when its end is proven, or a person has dismissed what is left.
@@ -179,6 +203,7 @@ async fn left_behind(cx: &Context, run: StoppedRun, execution: String, left: Vec
         card: run.card,
         work: Work::Leftover(run),
         left,
+        has_directory: cx.state.execution(&execution).exists(),
         execution,
         looked_at: Instant::now(),
     }
@@ -187,6 +212,7 @@ async fn left_behind(cx: &Context, run: StoppedRun, execution: String, left: Vec
 async fn look(cx: &Context, name: &str) -> Result<Left, Trouble> {
     match cx.deps.executions.survey(name).await? {
         Found::NeverStarted => Ok(Left::Nothing),
+        Found::NoTrace => Ok(Left::NoTrace),
         Found::Running(running) => Ok(Left::Live(LiveState::Running(running))),
         Found::Closed(closed) => Ok(Left::Live(LiveState::Closed(closed))),
         Found::Foreign => {

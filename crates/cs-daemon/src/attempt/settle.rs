@@ -381,6 +381,7 @@ async fn incomplete(cx: &Context, started: Started, execution: String, closed: &
         card: row.card,
         work: Work::Started(started),
         left,
+        has_directory: cx.state.execution(&execution).exists(),
         execution,
         looked_at: Instant::now(),
     }

@@ -110,10 +110,11 @@ pub(super) async fn start_again(
 async fn end_former(cx: &Context, row: &ClaimedRun) -> Result<(), Trouble> {
     for number in (1..row.epoch.get()).rev() {
         let names = cx.deps.executions.names(row.run, Epoch::new(number)).await;
-        let Some(name) = names.map_err(unlisted)?.pop() else {
-            continue;
+        let found = match names.map_err(unlisted)?.pop() {
+            Some(name) => cx.deps.executions.survey(&name).await?,
+            None => Found::NoTrace,
         };
-        let closed = match cx.deps.executions.survey(&name).await? {
+        let closed = match found {
             Found::Running(running) => {
                 cx.said(&format!(
                     "run {} attempt {number} of card {} still runs, and nothing here knows of it: it is stopped",
@@ -124,16 +125,23 @@ async fn end_former(cx: &Context, row: &ClaimedRun) -> Result<(), Trouble> {
             }
             Found::Closed(closed) => closed,
             Found::NeverStarted | Found::Foreign => return Ok(()),
+            Found::NoTrace if super::untraced::former(cx, row, Epoch::new(number)).await? => continue,
+            Found::NoTrace => return Err(still_there()),
         };
-        if closed.is_over() {
-            return Ok(());
-        }
-        return Err(Trouble::Local {
-            what: "something of the attempt before it is still there",
-            source: std::io::ErrorKind::ResourceBusy.into(),
-        });
+        return if closed.is_over() {
+            Ok(())
+        } else {
+            Err(still_there())
+        };
     }
     Ok(())
+}
+
+fn still_there() -> Trouble {
+    Trouble::Local {
+        what: "something of the attempt before it is still there",
+        source: std::io::ErrorKind::ResourceBusy.into(),
+    }
 }
 
 /// Makes sure that nothing is left of an execution that was never registered. Says whether its agent was started all the same:
@@ -141,7 +149,7 @@ async fn end_former(cx: &Context, row: &ClaimedRun) -> Result<(), Trouble> {
 async fn was_started(cx: &Context, name: &str) -> Result<bool, Trouble> {
     Ok(match cx.deps.executions.survey(name).await? {
         Found::Running(_) | Found::Closed(_) => true,
-        Found::NeverStarted | Found::Foreign => false,
+        Found::NeverStarted | Found::NoTrace | Found::Foreign => false,
     })
 }
 

@@ -15,7 +15,7 @@ use cs_record::{CardFilter, HeldProcess};
 use tokio::time::Instant;
 
 use super::Daemon;
-use crate::attempt::{Trouble, unlisted};
+use crate::attempt::{Trouble, lost, unlisted};
 use crate::borders::Border;
 
 /// How often a daemon that stays looks for what nothing on its disk answers for.
@@ -73,22 +73,25 @@ impl Daemon {
             drop(claimed.prepare(name)?.registered("null")?);
             return Ok(true);
         }
+        // Nothing here says that it ever ran: the system does.
+        let is_gone = lost(&self.cx, held).await?;
         let (run, card) = (held.run.short(), held.card.short());
         let machine = self.cx.deps.machine.id;
-        if self
-            .cx
-            .deps
-            .record
-            .machines
-            .hand_back_run(machine, held.run, held.epoch)
-            .await?
+        if is_gone
+            && self
+                .cx
+                .deps
+                .record
+                .machines
+                .hand_back_run(machine, held.run, held.epoch)
+                .await?
         {
             self.cx.said(&format!(
                 "run {run} of card {card} left no trace here: it is given back and starts again"
             ));
         } else {
             self.cx.said(&format!(
-                "run {run} of card {card} ran here, and nothing of it is left to see: `cs-panel stop {card}` ends it"
+                "run {run} of card {card} ran here, and it is not proven that it is over: `cs-panel stop {card}` tries to end it"
             ));
         }
         Ok(false)

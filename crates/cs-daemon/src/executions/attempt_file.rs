@@ -46,10 +46,7 @@ impl AttemptFile {
     /// Returns the harness that reads what the agent of this execution says; nothing for a mode of another version.
     #[must_use]
     pub fn harness(&self) -> Option<Arc<dyn Harness>> {
-        let mode: CommandMode = self.mode.parse().ok()?;
-        let agent = &self.row.agent;
-        let config = AgentConfig::new(agent, vec![agent.clone()], mode).ok()?;
-        Some(adapter(&config))
+        harness_in(&self.row.agent, self.mode.parse().ok()?)
     }
 
     /// Reads it; nothing when it is not there or torn, since then nothing of the execution was begun.
@@ -58,4 +55,14 @@ impl AttemptFile {
         let bytes = fs::read(dir.path().join(NAME)).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
+}
+
+/// The harness of an agent of which nothing is left to read.
+pub(crate) fn plain_harness(agent: &str) -> Option<Arc<dyn Harness>> {
+    harness_in(agent, CommandMode::Plain)
+}
+
+fn harness_in(agent: &str, mode: CommandMode) -> Option<Arc<dyn Harness>> {
+    let config = AgentConfig::new(agent, vec![agent.to_owned()], mode).ok()?;
+    Some(adapter(&config))
 }

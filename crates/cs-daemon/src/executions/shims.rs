@@ -19,7 +19,7 @@ use super::follow::{follow, read_to_end};
 use super::keepers::{Keepers, Kept};
 use super::{
     AttemptFile, ExecutionEnd, ExecutionNote, Executions, Found, HeldExecution, HoldTrouble, Launch,
-    LostSight, Patience, RunningExecution, StopSwitch,
+    LostSight, Patience, RunningExecution, StopSwitch, VerifyFile,
 };
 use crate::state::StateDir;
 
@@ -103,6 +103,11 @@ impl Executions for ShimExecutions {
 
     async fn survey(&self, name: &str) -> Result<Found, StopError> {
         let dir = self.dir(name);
+        // Looked at first: to settle it would write into what somebody has emptied.
+        let is_noted = || AttemptFile::read(&dir).is_some() || VerifyFile::read(&dir).is_some();
+        if matches!(dir.holds_spec(), Ok(false)) && !is_noted() {
+            return Ok(Found::NoTrace);
+        }
         let closed = match survey(&dir, SURVEY_BUDGET).await? {
             Verdict::NeverStarted(_) => return Ok(Found::NeverStarted),
             Verdict::Adopted(running) => {

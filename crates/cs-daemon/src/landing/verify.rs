@@ -21,7 +21,7 @@ use cs_worktree::{Move, RunKey};
 
 use super::LandingTrouble;
 use super::ledger::Job;
-use crate::attempt::{Trouble, environment, still_there, unlisted};
+use crate::attempt::{Trouble, end_removed, environment, still_there, unlisted};
 use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{
@@ -119,6 +119,10 @@ impl Verify<'_> {
     pub(super) async fn take_up(&self, cx: &Context, stop: &StopSwitch) -> Result<Verdict, LandingTrouble> {
         match self.survey(cx).await? {
             Found::NeverStarted | Found::Foreign => Ok(Verdict::Again),
+            Found::NoTrace => {
+                end_removed(cx, self.execution).await?;
+                Ok(Verdict::Again)
+            }
             Found::Running(running) => {
                 cx.out(&format!(
                     "landing {} of card {}: its verify still runs",
@@ -255,6 +259,7 @@ pub(super) async fn close(cx: &Context, execution: &str, level: StopLevel) -> Re
     let found = cx.deps.executions.survey(execution).await;
     let closed = match found.map_err(Trouble::from)? {
         Found::NeverStarted | Found::Foreign => return Ok(()),
+        Found::NoTrace => return Ok(end_removed(cx, execution).await?),
         Found::Closed(closed) => closed,
         Found::Running(running) => {
             let grace = cx.deps.settings.stop_grace;

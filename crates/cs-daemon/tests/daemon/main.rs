@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod admission;
+mod gone;
 mod idle;
 mod many;
 mod record;
@@ -17,6 +18,7 @@ fn main() {
     cs_supervise::shim::run_if_requested();
     let trials: Vec<Trial> = [
         admission::trials(),
+        gone::trials(),
         idle::trials(),
         many::trials(),
         stops::trials(),

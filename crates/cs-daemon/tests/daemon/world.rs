@@ -307,10 +307,27 @@ impl World {
         self.until(|| pid.exists()).await;
     }
 
-    pub(crate) fn is_alive(&self, name: &str) -> bool {
+    /// The number of the process of a gated agent.
+    pub(crate) fn pid(&self, name: &str) -> u32 {
         let pid = fs::read_to_string(self.path(&format!("{name}.pid"))).unwrap();
-        let line = fs::read_to_string(format!("/proc/{}/cmdline", pid.trim())).unwrap_or_default();
+        pid.trim().parse().unwrap()
+    }
+
+    pub(crate) fn is_alive(&self, name: &str) -> bool {
+        self.is_alive_as(name, self.pid(name))
+    }
+
+    /// Whether a gated agent lives that was this process.
+    pub(crate) fn is_alive_as(&self, name: &str, pid: u32) -> bool {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.contains(name)
+    }
+
+    /// Kills a gated agent, as a crash does it.
+    pub(crate) fn kill(&self, name: &str) {
+        let pid = Pid::from_raw(self.pid(name).try_into().unwrap()).unwrap();
+        assert!(self.is_alive(name));
+        rustix::process::kill_process(pid, Signal::KILL).unwrap();
     }
 
     /// Waits until the process of a gated agent is gone.
