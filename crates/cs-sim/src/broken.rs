@@ -96,7 +96,7 @@ pub const BROKEN: &[Broken] = &[
     broken(Mutant::RowIsNotRead, Kind::Any, &["6."]),
     broken(Mutant::AdmissionIsNotAsked, Kind::Bounds, &["6."]),
     broken(Mutant::ProofIsForged, Kind::Leftovers, &["7.", "8."]),
-    broken(Mutant::AdoptionForgets, Kind::Any, &["7.", "8.", "4."]),
+    broken(Mutant::AdoptionForgets, Kind::Any, &["7.", "8.", "4.", "1."]),
     broken(Mutant::SpoolForgets, Kind::Any, &["8."]),
     broken(Mutant::WordsAreLost, Kind::Any, &["8."]),
     broken(Mutant::TurnIsLost, Kind::Any, &["9."]),
