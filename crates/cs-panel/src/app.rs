@@ -27,6 +27,8 @@ pub(crate) struct App {
     pub(crate) out: Out,
     /// The flags that every command takes.
     pub(crate) global: Global,
+    /// What is taken for the configuration, where its file cannot be read and the command must do without.
+    defaults: Option<Config>,
 }
 
 /// An opened state directory with its record.
@@ -47,7 +49,33 @@ pub(crate) struct Desk {
 impl App {
     /// Takes what the process was started with.
     pub(crate) fn new(env: Env, out: Out, global: Global) -> Self {
-        Self { env, out, global }
+        Self {
+            env,
+            out,
+            global,
+            defaults: None,
+        }
+    }
+
+    /// The same for a command that must work whatever is wrong with the configuration file, such as one that stops something: where the
+    /// file cannot be read, that is said, and its defaults hold.
+    pub(crate) fn forgiving(&self) -> Self {
+        let Err(failure) = self.config() else {
+            return self.clone();
+        };
+        let why = failure.text().unwrap_or_default();
+        self.out.said(&format!(
+            "the configuration cannot be read, its defaults are used for this command: {why}"
+        ));
+        Self {
+            defaults: Some(Config::defaults(&self.env, self.global.config.as_deref())),
+            ..self.clone()
+        }
+    }
+
+    /// Says whether the configuration file says what this command takes for its configuration.
+    pub(crate) fn knows_config(&self) -> bool {
+        self.defaults.is_none()
     }
 
     /// Returns the present time.
@@ -60,6 +88,9 @@ impl App {
     /// # Errors
     /// See [`Config::read`].
     pub(crate) fn config(&self) -> Result<Config, Failure> {
+        if let Some(defaults) = &self.defaults {
+            return Ok(defaults.clone());
+        }
         Config::read(&self.env, self.global.config.as_deref())
     }
 
@@ -119,7 +150,13 @@ impl App {
         let place = self.record_place().await?;
         let state = self.state()?;
         let machine = machine::machine_id(&state.machine(), &SystemIds)?;
-        let record = place.unwrap_or_else(|| Place::File(state.record()));
+        let record = match place {
+            Some(place) => place,
+            None => {
+                record::refuse_emptied(&state)?;
+                Place::File(state.record())
+            }
+        };
         let ports = record::open(&record).await?;
         let checkouts = Checkouts::new(state.checkouts());
         Ok(Desk {

@@ -29,13 +29,13 @@ use crate::app::App;
 use crate::cli::Command;
 use crate::failure::Failure;
 
-/// Carries out one command.
+/// Carries out one command. What stops, slows or shows something works whatever is wrong with the configuration file.
 pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure> {
     match command {
         Command::Send(args) => send::send(app, args).await,
         Command::Run(args) => run::run(app, &args).await,
-        Command::Cards(args) => cards::cards(app, &args).await,
-        Command::Show(args) => show::show(app, &args).await,
+        Command::Cards(args) => cards::cards(&app.forgiving(), &args).await,
+        Command::Show(args) => show::show(&app.forgiving(), &args).await,
         Command::Tail(args) => tail::tail(app, &args).await,
         Command::Diff(args) => diff::diff(app, &args).await,
         Command::Open(args) => open::open(app, &args).await,
@@ -43,16 +43,16 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Asks => asks::asks(app).await,
         Command::Answer(args) => answer::answer(app, args).await,
         Command::Land(args) => land::land(app, &args).await,
-        Command::Stop(args) => stop::stop(app, &args).await,
+        Command::Stop(args) => stop::stop(&app.forgiving(), &args).await,
         Command::Retry(args) => card::retry(app, &args).await,
-        Command::Close(args) => card::close(app, &args).await,
+        Command::Close(args) => card::close(&app.forgiving(), &args).await,
         Command::HandBack(args) => card::hand_back(app, &args).await,
-        Command::Limit(args) => limit::limit(app, &args).await,
+        Command::Limit(args) => limit::limit(&app.forgiving(), &args).await,
         Command::Ps(args) => ps::ps(app, &args).await,
         Command::Execution(command) => execution::execution(app, &command).await,
         Command::Gc(args) => gc::gc(app, &args).await,
-        Command::Pause(args) => pause::pause(app, &args).await,
-        Command::Resume(args) => pause::resume(app, &args).await,
+        Command::Pause(args) => pause::pause(&app.forgiving(), &args).await,
+        Command::Resume(args) => pause::resume(&app.forgiving(), &args).await,
         Command::Migrate => migrate::migrate(app).await,
         Command::Agent(command) => agent::agent(app, command).await,
         Command::Codebase(command) => codebase::codebase(app, command).await,

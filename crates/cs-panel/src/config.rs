@@ -179,6 +179,21 @@ impl Config {
         }
     }
 
+    /// What holds where the file says nothing.
+    pub(crate) fn defaults(env: &Env, given: Option<&Path>) -> Self {
+        Self {
+            path: Self::path(env, given),
+            person: None,
+            default_agent: None,
+            slots: DEFAULT_SLOTS,
+            serve: Serve::default(),
+            pass_env: Vec::new(),
+            agents: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            containment: BTreeMap::new(),
+        }
+    }
+
     fn parse(path: PathBuf, bytes: Vec<u8>) -> Result<Self, Failure> {
         let text = String::from_utf8(bytes).map_err(|_| {
             Failure::Usage(format!(
@@ -315,7 +330,19 @@ mod tests {
             ),
             (
                 "[agents.x]\ncommand = \"cat\"\n",
-                "c.toml:2:11: invalid type: string \"cat\", expected a sequence",
+                "c.toml:2:11: `command`: invalid type: string \"cat\", expected a list such as [\"program\"",
+            ),
+            (
+                "slots = \"two\"\n",
+                "c.toml:1:9: `slots`: invalid type: string \"two\", expected a whole number from 1 to 256",
+            ),
+            (
+                "slots = -1\n",
+                "c.toml:1:9: `slots`: invalid value: integer `-1`, expected a whole number from 1 to 256",
+            ),
+            (
+                "limits.wall = 24\n",
+                "c.toml:1:15: `wall`: invalid type: integer `24`, expected a time in quotes such as \"24h\"",
             ),
         ];
         for (text, expected) in cases {

@@ -1,9 +1,10 @@
 //! The record of this command: where it is, and the ports that a command uses.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cs_daemon::RecordPorts;
+use cs_daemon::{RecordPorts, StateDir};
 use cs_postgres::{OpenError, PostgresStore, Settings};
 use cs_record::{CardReads, Codebases, Housekeeping, Machines, PeopleActs, Record, RowStore};
 use cs_sqlite::SqliteStore;
@@ -74,6 +75,25 @@ pub(crate) async fn place(env: &Env, given: Option<&str>) -> Result<Option<Place
             "the database URL is not understood, {EXPECTED}"
         ))),
     }
+}
+
+/// Refuses a file of no bytes in the place of a record that this state directory has had: a new one would take what ran here for nothing.
+///
+/// # Errors
+/// Refused; the text says what to do.
+pub(crate) fn refuse_emptied(state: &StateDir) -> Result<(), Failure> {
+    let file = state.record();
+    let is_empty = fs::metadata(&file).is_ok_and(|meta| meta.len() == 0);
+    let has_ledger = fs::metadata(state.ledger()).is_ok_and(|meta| meta.len() > 0);
+    let has_executions = fs::read_dir(state.executions()).is_ok_and(|mut dir| dir.next().is_some());
+    if !is_empty || !(has_ledger || has_executions) {
+        return Ok(());
+    }
+    Err(Failure::plain(format!(
+        "the record {} is empty, and this state directory has worked with one: put a copy of it in its place, or remove the empty file to \
+         begin a new record without the old cards",
+        file.display()
+    )))
 }
 
 /// Opens the record. A file is made if it is not there; a server's record is as `cs-panel migrate` has made it.

@@ -18,7 +18,8 @@ pub(crate) struct Here {
     machine: MachineId,
     /// Whose cards it takes; nothing means everybody's.
     only: Option<Person>,
-    agents: BTreeSet<AgentName>,
+    /// Nothing where the configuration cannot be read: then nobody knows.
+    agents: Option<BTreeSet<AgentName>>,
     codebases: BTreeSet<CodebaseId>,
     pauses: Vec<Pause>,
     limits: Vec<LiveLimit>,
@@ -63,7 +64,9 @@ impl Here {
         Ok(Self {
             machine: desk.machine,
             only: (!everyone).then_some(person),
-            agents: config.agents.keys().cloned().collect(),
+            agents: app
+                .knows_config()
+                .then(|| config.agents.keys().cloned().collect()),
             codebases: checkouts.into_iter().map(|checkout| checkout.codebase).collect(),
             pauses: desk.ports.machines.pauses(desk.machine).await?,
             limits: desk.ports.machines.limits().await?,
@@ -93,7 +96,11 @@ impl Here {
         {
             return not_here("waits for a machine that has its codebase".to_owned());
         }
-        if !self.agents.contains(&card.agent) {
+        if self
+            .agents
+            .as_ref()
+            .is_some_and(|agents| !agents.contains(&card.agent))
+        {
             return not_here(format!(
                 "waits for agent {}, which is not configured here",
                 card.agent

@@ -12,8 +12,47 @@ pub(super) fn explain(path: &Path, text: &str, error: &toml_edit::de::Error) -> 
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty());
-    let message = message.collect::<Vec<_>>().join(", ");
+    let message = in_words(key_of(text, line), message.collect::<Vec<_>>().join(", "));
     Failure::Usage(format!("{}:{line}:{column}: {message}", path.display()))
+}
+
+/// What the values of the keys may be. The parser names types of this program where a value is of another kind.
+fn possible(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "slots" => "a whole number from 1 to 256",
+        "command" => "a list such as [\"program\", \"argument\"]",
+        "pass_env" => "a list of names of variables, such as [\"API_KEY\"]",
+        "person" | "default_agent" => "a name in quotes",
+        "mode" => "\"plain\" or \"json-lines\"",
+        "serve" => "\"own\" or \"everyone\"",
+        "containment" => "\"best\" or \"namespace\"",
+        "wall" => "a time in quotes such as \"24h\", or \"none\"",
+        "output" => "an amount of disk in quotes such as \"8GiB\", or \"none\"",
+        "lease" => "a time in quotes such as \"10min\"",
+        "at_lease_end" => "\"continue\", \"pause\" or \"stop\"",
+        _ => return None,
+    })
+}
+
+/// Names the key whose value is of a wrong kind, and what it may be.
+fn in_words(key: &str, message: String) -> String {
+    let is_of_another_kind = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
+    match (message.split_once(", expected "), possible(key)) {
+        (Some((what, _)), Some(possible)) if is_of_another_kind => {
+            format!("`{key}`: {what}, expected {possible}")
+        }
+        _ => message,
+    }
+}
+
+/// The key of a line, without what it is below.
+fn key_of(text: &str, line: usize) -> &str {
+    let line = text.lines().nth(line - 1).unwrap_or_default();
+    let key = line.split_once('=').map_or("", |(key, _)| key.trim());
+    key.rsplit('.')
+        .next()
+        .unwrap_or_default()
+        .trim_matches(['"', '\''])
 }
 
 /// Counts lines and characters from 1.
