@@ -103,3 +103,88 @@ fn a_daemon_whose_state_directory_is_gone_names_the_agents_that_run_on() {
     assert!(killed.expect("kill runs").success());
     desk.no_process_is_left();
 }
+
+/// Runs the binary to a success and returns what it says on standard error.
+fn said(desk: &Desk, args: &[&str]) -> String {
+    let output = desk.panel(args).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?}: {said}");
+    said
+}
+
+#[test]
+fn what_stops_or_shows_something_works_whatever_is_wrong_with_the_configuration() {
+    let desk = Desk::new();
+    let card = noting(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    desk.configure("slots = \"two\"");
+    for args in [
+        &["pause", &card][..],
+        &["resume", &card],
+        &["pause"],
+        &["resume"],
+        &["cards"],
+        &["show", &card],
+    ] {
+        let said = said(&desk, args);
+        assert!(
+            said.contains("its defaults are used for this command") && said.contains("`slots`"),
+            "{args:?}: {said}"
+        );
+    }
+    assert_eq!(desk.json(&["ps"])[0]["state"], "alive");
+    daemon.kill();
+    let told = said(&desk, &["stop", &card]);
+    assert_eq!(told.matches("its defaults are used").count(), 1, "{told}");
+    assert!(desk.agents().is_empty(), "{:?}", desk.agents());
+    let refused = desk.fails(2, &["send", "More"]);
+    assert!(refused.contains("config.toml:"), "{refused}");
+}
+
+#[test]
+fn a_pause_that_cannot_be_noted_holds_for_as_long_as_its_agent_lives() {
+    let desk = Desk::new();
+    let card = noting(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    // Whoever tests may be allowed to write everywhere: so no note can be made at all.
+    let notes = desk.state().join("pauses");
+    fs::remove_dir(&notes).expect("it is empty");
+    fs::write(&notes, "").expect("written");
+    let told = said(&desk, &["pause", &card]);
+    assert!(
+        told.contains("could not be noted") && told.contains("for as long as this agent lives"),
+        "{told}"
+    );
+    assert!(desk.all_agents_stand_still(), "{:?}", desk.agents());
+    fs::remove_file(&notes).expect("there");
+    desk.ok(&["resume", &card]);
+    desk.open_gate("gate");
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+}
+
+/// So it is on a full disk, where its shim waits for room to say how its agent ended.
+#[test]
+fn an_agent_that_has_ended_is_not_shown_as_alive_whatever_its_shim_does() {
+    let desk = Desk::new();
+    let card = noting(&desk);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/gate"));
+    daemon.kill();
+    let seen = desk.json(&["ps"])[0].clone();
+    assert_eq!(seen["state"], "alive");
+    let signal = |signal: &str, pid: &str| {
+        let sent = desk.shell(&format!("kill {signal} {}", seen[pid])).status();
+        assert!(sent.expect("kill runs").success());
+    };
+    signal("-STOP", "shim_pid");
+    signal("-KILL", "pid");
+    desk.until("it is seen to have ended", || {
+        (desk.json(&["ps"])[0]["state"] == "ending").then_some(())
+    });
+    signal("-CONT", "shim_pid");
+    desk.ok(&["stop", &card]);
+}

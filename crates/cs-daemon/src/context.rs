@@ -6,7 +6,7 @@ use cs_journal::Journal;
 use cs_model::{AskId, CodebaseId, Epoch, RunId};
 use tokio::sync::Notify;
 
-use crate::admission::{Admission, AdmissionFacts, admission};
+use crate::admission::{Admission, AdmissionFacts, ClosedBecause, admission};
 use crate::deps::Deps;
 use crate::pause::PauseNote;
 use crate::report::chain;
@@ -27,6 +27,22 @@ impl Context {
     /// Asks whether new work may start now: on a codebase, or on this machine at all.
     pub(crate) async fn admission(&self, codebase: Option<CodebaseId>) -> Result<Admission, RecordError> {
         let pauses = self.deps.record.machines.pauses(self.deps.machine.id).await?;
+        Ok(admission(&AdmissionFacts {
+            pauses,
+            codebase,
+            ..self.room()
+        }))
+    }
+
+    /// Says what this machine is short of, so that no new work may start. It asks nobody but the machine.
+    pub(crate) fn shortage(&self) -> Option<ClosedBecause> {
+        match admission(&self.room()) {
+            Admission::Open => None,
+            Admission::Closed(reasons) => reasons.into_iter().find(ClosedBecause::is_shortage),
+        }
+    }
+
+    fn room(&self) -> AdmissionFacts {
         let known = |asked: io::Result<u64>, what: &str| {
             asked
                 .inspect_err(|error| tracing::warn!(%error, "{what} is not known"))
@@ -36,15 +52,13 @@ impl Context {
         let free_bytes = known(host.free_bytes(), "the free space of the state directory");
         let free_files = known(host.free_files(), "how many files the disk can hold");
         let free_descriptors = known(host.free_descriptors(), "how many files this process may open");
-        let min_free_bytes = self.deps.settings.min_free_bytes;
-        Ok(admission(&AdmissionFacts {
-            pauses,
-            codebase,
+        AdmissionFacts {
             free_bytes,
-            min_free_bytes,
+            min_free_bytes: self.deps.settings.min_free_bytes,
             free_files,
             free_descriptors,
-        }))
+            ..AdmissionFacts::default()
+        }
     }
 
     /// Reads who paused the agent of an attempt; what cannot be read is said and pauses nobody.

@@ -66,6 +66,8 @@ impl Daemon {
     }
 
     async fn steps(&mut self) -> Result<(), PassTrouble> {
+        // First of all: the record may be on the same disk.
+        self.say_room();
         self.presence.say(&self.cx).await.map_err(PassTrouble::Presence)?;
         self.look_at_incomplete().await;
         let found = self.reconcile().await?;
@@ -87,7 +89,6 @@ impl Daemon {
             return Ok(());
         }
         let admission = self.cx.admission(None).await.map_err(PassTrouble::Look)?;
-        self.say_room(&admission);
         let is_open = admission == Admission::Open;
         self.admission = Some(admission);
         if is_open {
@@ -99,15 +100,16 @@ impl Daemon {
     }
 
     /// Says when nothing starts any more since the machine is short of something, and when that is over: no person has said so anywhere.
-    fn say_room(&mut self, admission: &Admission) {
-        let reason = match admission {
-            Admission::Open => None,
-            Admission::Closed(reasons) => reasons.iter().find(|reason| reason.is_shortage()),
-        };
-        match reason {
+    fn say_room(&mut self) {
+        let reason = self.cx.shortage();
+        match &reason {
             Some(reason) if !self.said_full => {
                 tracing::error!(%reason, "no new work starts");
-                self.cx.said(&format!("no new work starts: {reason}"));
+                let waits = match self.flights.is_empty() {
+                    true => "",
+                    false => "; what runs goes on, and what it says waits where it cannot be kept",
+                };
+                self.cx.said(&format!("no new work starts: {reason}{waits}"));
             }
             None if self.said_full => self.cx.said("there is room again: new work starts"),
             Some(_) | None => {}

@@ -22,6 +22,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             "a daemon that starts nothing for want of room says so, once",
             without_room,
         ),
+        trial(
+            "a daemon that only looks after what runs says that there is no room, once",
+            without_room_for_what_runs,
+        ),
     ]
 }
 
@@ -70,4 +74,20 @@ async fn without_room(world: World) {
     let said = world.all_said();
     assert_eq!(said.matches("no new work starts").count(), 1, "{said}");
     assert_eq!(world.starts("agent"), 0);
+}
+
+async fn without_room_for_what_runs(world: World) {
+    let agent = world.gated("agent");
+    world.send("agent").await;
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_runs("agent").await;
+    daemon.leave().await;
+    let world = world.with_room_for(u64::MAX);
+    let daemon = world.daemon(&[("agent", &agent)]).await;
+    world.until_said("no new work starts: only").await;
+    world.open_gate("agent");
+    world.until_said("answered").await;
+    daemon.leave().await;
+    let said = world.all_said();
+    assert_eq!(said.matches("no new work starts").count(), 1, "{said}");
 }

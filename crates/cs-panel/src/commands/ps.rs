@@ -177,7 +177,7 @@ pub(super) fn look(name: &str, dir: &ExecutionDir) -> io::Result<ExecutionWire> 
         card: card.map(|card| card.short()),
         agent: row.as_ref().map(|row| row.agent.to_string()),
         landing: verify.map(|verify| verify.landing.short()),
-        state: state_of(&seen.life),
+        state: state_of(&seen),
         pid: seen.agent.as_ref().map(cs_supervise::ProcessIdentity::pid),
         shim_pid: seen.shim.as_ref().map(cs_supervise::ProcessIdentity::pid),
         started_at: seen.started_at_unix_micros.map(Time::from_unix_micros),
@@ -208,9 +208,11 @@ fn closed_of(seen: &Glance) -> Option<&Closed> {
     }
 }
 
-fn state_of(life: &Life) -> &'static str {
-    match life {
+fn state_of(seen: &Glance) -> &'static str {
+    match &seen.life {
         Life::Unheld => "not_started",
+        // Its shim may be long about it, such as on a full disk.
+        Life::Alive(_) if seen.agent.as_ref().is_some_and(|agent| !agent.is_alive()) => "ending",
         Life::Alive(_) => ALIVE,
         Life::Lost => "lost",
         Life::Incomplete(_) => "stop_incomplete",

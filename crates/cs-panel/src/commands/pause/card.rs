@@ -53,9 +53,13 @@ pub(super) async fn pause(app: &App, card: &str, reason: Option<&str>) -> Result
         since: app.now(),
         reason: reason.map(str::to_owned),
     };
-    let noted = wish.write(&at.state, at.run, at.epoch);
-    let earlier = noted.map_err(|error| Failure::failed(error, "the pause cannot be noted"))?;
-    let is_new = earlier.is_none();
+    let (earlier, unnoted) = match wish.write(&at.state, at.run, at.epoch) {
+        Ok(earlier) => (earlier, None),
+        // It says itself what is to be done.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(not_noted(error)),
+        Err(error) => (None, Some(error)),
+    };
+    let is_new = earlier.is_none() && unnoted.is_none();
     let agent_runs = match hold_still(&at).await {
         Ok(agent_runs) => agent_runs,
         Err(NotPaused::Ended) => return ended(&at),
@@ -68,6 +72,16 @@ pub(super) async fn pause(app: &App, card: &str, reason: Option<&str>) -> Result
             return Err(failure);
         }
     };
+    if let Some(error) = unnoted {
+        if !agent_runs {
+            // Only the note would reach an agent that has not begun.
+            return Err(not_noted(error));
+        }
+        app.out.said(&format!(
+            "the pause could not be noted ({error}): it holds for as long as this agent lives, nobody is named for it, and an attempt that \
+             follows goes on"
+        ));
+    }
     let note = earlier.unwrap_or(wish);
     let (card, short) = (at.card, at.card.short());
     if app.global.json {
@@ -88,6 +102,10 @@ pub(super) async fn pause(app: &App, card: &str, reason: Option<&str>) -> Result
     app.out.line(&format!(
         "the agent of card {short} {how}; `cs-panel resume {short}` lets it go on"
     ))
+}
+
+fn not_noted(error: io::Error) -> Failure {
+    Failure::failed(error, "the pause cannot be noted")
 }
 
 /// Why an agent does not stand still.
@@ -153,7 +171,7 @@ pub(super) async fn resume(app: &App, card: &str) -> Result<(), Failure> {
 async fn at_work(app: &App, card: &str) -> Result<AtWork, Failure> {
     match by_record(app, card).await {
         Err(Failure::Failed(why)) => {
-            let state = app.state()?;
+            let state = app.state_to_read()?;
             match here::live(&state, card)?.pop() {
                 Some(live) => Ok(AtWork {
                     state,
