@@ -383,3 +383,18 @@ fn an_agent_that_kills_its_own_shim_is_not_started_again_and_again_without_a_pau
     assert!(run["again_at"].is_string() && run["tries"] == 0, "{run}");
     desk.no_process_is_left();
 }
+
+#[test]
+fn a_stop_of_a_card_that_waits_for_its_person_says_that_it_is_stopped() {
+    let desk = Desk::new();
+    desk.script(&json!([{"when": "any", "steps": [{"final": "Done."}]}]));
+    let card = desk.send("Work");
+    desk.run_once();
+    let told = desk.ok(&["stop", &card]);
+    assert!(told.contains("it is stopped; nothing of it ran"), "{told}");
+    let again = desk.ok(&["stop", &card]);
+    assert!(
+        again.contains("there was nothing to stop, it is stopped"),
+        "{again}"
+    );
+}

@@ -247,6 +247,21 @@ impl Checkouts {
     }
 }
 
+/// Says whether the list of checkouts, which is text, can hold this path.
+///
+/// # Errors
+/// It is no UTF-8 text.
+pub(crate) fn check_path(path: &Path) -> Result<(), Failure> {
+    if path.to_str().is_some() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "the path {} of the repository is no UTF-8 text, expected one that is; rename what is shown as \u{fffd} in it, or clone the \
+         repository to another place",
+        path.to_string_lossy()
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use cs_model::IdSource;

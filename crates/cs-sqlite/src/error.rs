@@ -21,9 +21,19 @@ pub(crate) fn primary_code(error: &Error) -> Option<i32> {
     Some(extended & 0xff)
 }
 
+/// Whether another program holds the lock of the file, and not a transaction of ours that has read an older state of it.
+pub(crate) fn is_held(error: &Error) -> bool {
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
+    code.is_some_and(|code| code.parse() == Ok(BUSY))
+}
+
 /// Says what an error means to the loop of the record. `op` is what was being done.
 pub(crate) fn store_error(op: &'static str, error: Error) -> StoreError {
     match primary_code(&error) {
+        // Whoever holds the lock was waited for: to decide anew would only wait once more.
+        Some(BUSY) if is_held(&error) => StoreError::Away(Box::new(Failed { op, source: error })),
         Some(BUSY | LOCKED) => StoreError::Conflict,
         Some(CONSTRAINT | MISMATCH | CORRUPT | NOT_A_DATABASE) => {
             StoreError::Corrupt(format!("{op}: {error}"))
@@ -38,7 +48,8 @@ pub(crate) fn store_error(op: &'static str, error: Error) -> StoreError {
 pub(crate) fn commit_error(error: Error) -> StoreError {
     let op = "commit";
     match primary_code(&error) {
-        Some(BUSY | LOCKED | CONSTRAINT) => store_error(op, error),
+        Some(BUSY) => StoreError::Conflict,
+        Some(LOCKED | CONSTRAINT) => store_error(op, error),
         Some(_) | None => StoreError::Unknown(Box::new(Failed { op, source: error })),
     }
 }
@@ -53,6 +64,9 @@ fn is_decoding(error: &Error) -> bool {
 /// What to do about an error of the disk.
 fn cure(error: &Error) -> &'static str {
     match primary_code(error) {
+        Some(BUSY) => {
+            ": another program has held the lock of the record for longer than is waited for it; end that program, or try again when it is done"
+        }
         Some(DATABASE_FULL) => ": the disk has no room for the database, free some",
         Some(READ_ONLY | FILE_NOT_OPENED) => {
             ": this user must be allowed to write the database file and its directory"
@@ -75,4 +89,32 @@ struct Failed {
 /// Says that a stored value is none that this binary knows.
 pub(crate) fn undecodable(table: &'static str, id: &str, why: impl std::fmt::Display) -> StoreError {
     StoreError::Corrupt(format!("row {id} of {table}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use sqlx::sqlite::SqliteConnectOptions;
+    use sqlx::{ConnectOptions, Executor};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lock_that_another_program_holds_is_no_lost_race_and_is_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let options = SqliteConnectOptions::new()
+            .filename(dir.path().join("a.db"))
+            .create_if_missing(true)
+            .busy_timeout(Duration::ZERO);
+        let mut holder = options.connect().await.expect("opened");
+        holder.execute("begin exclusive").await.expect("locked");
+        let mut other = options.connect().await.expect("opened");
+        let refused = other.execute("begin immediate").await.expect_err("it is held");
+        let StoreError::Away(source) = store_error("begin", refused) else {
+            panic!("it is away, and nothing was lost");
+        };
+        let said = source.to_string();
+        assert!(said.contains("another program has held the lock"), "{said}");
+    }
 }

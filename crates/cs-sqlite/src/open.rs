@@ -51,6 +51,15 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// Another program holds the lock of the file.
+    #[error(
+        "another program has held the lock of the database file {} for longer than is waited for it: end that program, or try again when it is done",
+        path.display()
+    )]
+    Held {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file can be opened and does not work as a database.
     #[error("the database file {} cannot be used", path.display())]
     Unusable {
@@ -115,6 +124,7 @@ impl OpenError {
             Some(CORRUPT | NOT_A_DATABASE) => Self::NotOurs { path },
             Some(READ_ONLY | FILE_NOT_OPENED) => Self::ReadOnly { path },
             Some(DATABASE_FULL) => Self::Full { path },
+            Some(BUSY) => Self::Held { path },
             Some(_) | None => Self::Unusable { path, source },
         }
     }

@@ -46,6 +46,13 @@ pub(crate) fn dismiss(dir: &ExecutionDir, lock: &Lock) -> io::Result<Closed> {
         closed.dismissed_at_unix_micros = Some(clock::unix_micros());
         dir.write_durably(dir::CLOSED, &ClosedRecord::from(&closed))?;
     }
+    if let Some(spec) = dir.read::<Spec>(dir::SPEC)?
+        && let Some(group) = group_of(dir, &spec)?
+        && let Err(error) = group.remove()
+    {
+        // What survived may be in it.
+        tracing::debug!(%error, "the control group of a dismissed execution stays");
+    }
     Ok(closed)
 }
 

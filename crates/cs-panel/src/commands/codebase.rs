@@ -12,7 +12,7 @@ use cs_record::{Card, CardFilter, Codebase, RecordError, Refusal};
 use cs_worktree::{Inspection, Repository};
 
 use crate::app::{App, Desk};
-use crate::checkouts::Checkout;
+use crate::checkouts::{self, Checkout};
 use crate::failure::Failure;
 use crate::os::SystemIds;
 use crate::wire::CodebaseWire;
@@ -221,6 +221,7 @@ pub(crate) async fn register(
     }
     let known = desk.ports.codebases.codebases().await?;
     let toplevel = &seen.repository.toplevel;
+    checkouts::check_path(toplevel)?;
     let elsewhere = codebase_elsewhere(desk, &known, name)?;
     take_up_moved(desk, &known, seen, name)?;
     let noted = desk

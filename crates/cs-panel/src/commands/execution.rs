@@ -77,16 +77,19 @@ fn find(names: &[String], wanted: &str) -> Result<String, Failure> {
     if let Some(name) = names.iter().find(|name| *name == wanted) {
         return Ok(name.clone());
     }
-    let mut like = names
+    let like: Vec<&str> = names
         .iter()
-        .filter(|name| !wanted.is_empty() && name.contains(wanted));
-    match (like.next(), like.next()) {
-        (Some(name), None) => Ok(name.clone()),
-        (None, _) => Err(Failure::plain(format!(
+        .map(String::as_str)
+        .filter(|name| !wanted.is_empty() && name.contains(wanted))
+        .collect();
+    match like.as_slice() {
+        [name] => Ok((*name).to_owned()),
+        [] => Err(Failure::plain(format!(
             "there is no execution {wanted}; `cs-panel ps --all` lists them"
         ))),
-        (Some(_), Some(_)) => Err(Failure::Usage(format!(
-            "several executions are named like {wanted}; give more of the name"
+        several => Err(Failure::Usage(format!(
+            "several executions are named like {wanted}; give more of the name of one of these:\n  {}",
+            several.join("\n  ")
         ))),
     }
 }
@@ -104,5 +107,7 @@ mod tests {
         assert_eq!(found("aa"), Err(2));
         assert_eq!(found("cc"), Err(1));
         assert_eq!(found(""), Err(1));
+        let said = find(&names, "aa").expect_err("two").text().unwrap_or_default();
+        assert!(said.ends_with("of one of these:\n  aa11.1\n  aa11.1-2"), "{said}");
     }
 }

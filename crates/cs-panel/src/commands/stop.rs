@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use cs_daemon::control::{self, ControlError, Stopped};
 use cs_daemon::{Daemon, Mode, PauseNote, StateDir, StateError, StateLock};
-use cs_model::{CardId, LandingId, LandingState};
+use cs_model::{CardId, CardState, LandingId, LandingState};
 use cs_record::RecordError;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -33,6 +33,9 @@ struct StopWire {
     card: CardId,
     /// Whether anything was live or pending on the record.
     was_active: bool,
+    /// What the card was before.
+    #[serde(skip)]
+    before: CardState,
     /// How many executions were closed.
     executions_closed: u32,
     /// What could not be proven closed.
@@ -63,6 +66,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
         found => found?,
     };
     let person = app.person(&desk.state).await?;
+    let before = state_of(&desk, card).await?;
     let was_active = match desk.ports.acts.stop_card(card, &person).await {
         Err(error @ (RecordError::Away(_) | RecordError::Corrupt(_))) => {
             return untold::stop(app, &card.to_string(), error.into()).await;
@@ -85,6 +89,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
         &StopWire {
             card,
             was_active,
+            before,
             executions_closed,
             left,
             landing: landing_now(&desk, card, begun).await?,
@@ -101,6 +106,10 @@ async fn forget_pauses(desk: &Desk, card: CardId) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+async fn state_of(desk: &Desk, card: CardId) -> Result<CardState, Failure> {
+    Ok(desk.ports.reads.card(card).await?.card.state)
 }
 
 /// Reads the landing of the card that a machine has begun: no stop ends it.
@@ -189,7 +198,12 @@ fn tell(app: &App, stop: &StopWire) -> Result<(), Failure> {
     }
     let closed = match (stop.executions_closed, stop.was_active) {
         (0, true) => "no agent of it ran".to_owned(),
-        (0, false) => "there was nothing to stop".to_owned(),
+        (0, false) => match stop.before {
+            CardState::Open => "it is stopped; nothing of it ran or waited for its agent".to_owned(),
+            over @ (CardState::Failed | CardState::Stopped | CardState::Landed | CardState::Closed) => {
+                format!("there was nothing to stop, it is {over}")
+            }
+        },
         (number, _) => format!("{} closed, with proof", text::count(number as usize, "execution")),
     };
     app.out.line(&format!("card {short}: {closed}"))?;

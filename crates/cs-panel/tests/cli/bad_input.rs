@@ -1,6 +1,8 @@
 //! What bad input gets: the thing is named, what was expected, and the cure.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use insta::assert_snapshot;
 
@@ -157,4 +159,50 @@ fn wrong_usage_shows_what_is_right() {
     }
     assert!(!desk.path("work/mine").exists());
     assert_snapshot!("usage", shots);
+}
+
+#[test]
+fn a_repository_whose_path_is_no_text_is_refused_with_its_name_and_the_cure() {
+    let desk = Desk::with_repository();
+    let odd = desk.path("work").join(OsStr::from_bytes(b"odd\xff"));
+    fs::create_dir(&odd).expect("made");
+    let clone = desk
+        .program("git")
+        .args(["clone", "--quiet", "."])
+        .arg(&odd)
+        .output();
+    assert!(clone.expect("git runs").status.success());
+    let refused = desk
+        .command(&["codebase", "add"])
+        .arg(&odd)
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("work/odd\u{fffd}") && said.contains("rename"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_emptied_record_is_not_taken_for_a_new_one() {
+    let desk = Desk::with_agent();
+    desk.command(&["send", "First"]).assert().success();
+    let state = desk.path("home/.local/state/cs-panel");
+    fs::create_dir(state.join("executions/one")).expect("made");
+    for beside in ["record.db-wal", "record.db-shm"] {
+        // They go with the last one who has the record open.
+        let _ = fs::remove_file(state.join(beside));
+    }
+    fs::write(state.join("record.db"), "").expect("emptied");
+    let refused = desk.command(&["cards"]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("record.db is empty") && said.contains("remove the empty file"),
+        "{said}"
+    );
+    fs::remove_file(state.join("record.db")).expect("there");
+    desk.command(&["cards"]).assert().success();
 }

@@ -30,6 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             "the_group_of_an_agent_that_could_not_be_started_is_removed",
             not_started,
         ),
+        in_group("an_empty_group_goes_when_its_execution_is_dismissed", dismissed),
         trial("an_execution_that_asks_for_no_group_gets_none", none),
     ]
 }
@@ -141,4 +142,20 @@ async fn none(scratch: Scratch) {
     assert_eq!((running.tier(), scratch.group()), (Tier::Subreaper, None));
     let closed = running.stop(StopRequest::FORCE).await.unwrap();
     assert_eq!(closed.proof, Some(Proof::SubreaperEmpty));
+}
+
+/// What survived had left the group, and a person has looked after it.
+async fn dismissed(scratch: Scratch) {
+    let running = scratch.start(&words(&["sleep"])).await;
+    running.stop(StopRequest::FORCE).await.unwrap();
+    let group = scratch.group().unwrap();
+    fs::create_dir(&group).unwrap();
+    let path = scratch.dir.path().join("closed.json");
+    let mut closed = crate::raw::read(&path);
+    closed["proof"] = serde_json::Value::Null;
+    closed["dismissed_at_unix_micros"] = 1.into();
+    fs::write(&path, closed.to_string()).unwrap();
+    let closed = cs_supervise::dismiss(&scratch.dir).await.unwrap();
+    assert_eq!((closed.proof, closed.dismissed_at_unix_micros), (None, Some(1)));
+    assert!(!group.exists());
 }
