@@ -606,3 +606,45 @@ fn a_codebase_and_an_agent_are_forgotten_when_nothing_needs_them() {
     desk.ok(&["codebase", "add", "--name", "repo"]);
     assert_eq!(desk.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn a_card_is_shown_whatever_is_wrong_with_its_store() {
+    let desk = Desk::new();
+    let card = leaves_a_note(&desk);
+    assert_eq!(desk.card(&card)["behind_base"], 0);
+    let stores = desk.state().join("worktrees/repos");
+    let broken = desk.shell(&format!(
+        "find '{}' -name HEAD -exec sh -c 'echo broken > \"$0\"' {{}} \\;",
+        stores.display()
+    ));
+    assert!({ broken }.status().expect("find runs").success());
+    let shown = desk.card(&card);
+    assert_eq!(shown["behind_base"], Value::Null, "{shown}");
+    assert!(desk.ok(&["show", &card]).contains("base"));
+}
+
+#[test]
+fn a_branch_of_what_only_the_agent_ignores_is_made_with_a_warning() {
+    let desk = Desk::new();
+    desk.script(&json!([{"when": "any", "steps": [
+        {"write_file": {"path": ".gitignore", "text": ".env\n"}},
+        {"write_file": {"path": ".env", "text": "KEY=secret\n"}},
+        {"final": "Done."}]}]));
+    let card = desk.send("Work");
+    desk.run_once();
+    let kept = desk.json(&["salvage", "list", &card]);
+    let name = of_kind(&kept, "snapshot")["name"]
+        .as_str()
+        .expect("a name")
+        .to_owned();
+    let restored = desk
+        .panel(&["salvage", "restore", &name, "--branch", "mine/back"])
+        .output();
+    let restored = restored.expect("it runs");
+    let said = String::from_utf8_lossy(&restored.stderr);
+    assert!(restored.status.success(), "{said}");
+    assert!(
+        said.contains("look for secrets before you push it: .env"),
+        "{said}"
+    );
+}

@@ -36,7 +36,7 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     let id = desk.ports.reads.find_card(&args.card).await?;
     let detail = desk.ports.reads.card(id).await?;
     let still = Standstills::among(&desk, &detail.runs).await;
-    let behind = base::behind(app, &desk, &detail.card).await?;
+    let behind = base::behind(app, &desk, &detail.card).await;
     if app.global.json {
         let turns = tail::all_turns(desk.ports.reads.as_ref(), id, TurnSeq::START).await?;
         return app.out.json(&DetailWire {

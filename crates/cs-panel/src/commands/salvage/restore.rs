@@ -13,6 +13,9 @@ use crate::app::{App, Desk};
 use crate::failure::Failure;
 use crate::text;
 
+/// So many files are named that a branch holds although the agent's rules ignore them.
+const HIDDEN_SHOWN: usize = 10;
+
 /// What `salvage restore --json` prints.
 #[derive(Debug, Serialize)]
 struct RestoredWire {
@@ -126,6 +129,7 @@ impl Restoring<'_> {
             .worktrees
             .restore_to_branch(&repository, &kept.codebase, &work.reference, &branch);
         let commit = made.await?;
+        self.warn_of_hidden(&kept.codebase, &work.reference).await;
         self.tell(kept, None, Some(branch.to_string()), Some(commit.to_string()))
     }
 
@@ -140,6 +144,7 @@ impl Restoring<'_> {
                 .await
             {
                 Ok(commit) => {
+                    self.warn_of_hidden(&key, reference).await;
                     let wire = RestoredWire {
                         restored: reference.to_owned(),
                         path: None,
@@ -155,6 +160,30 @@ impl Restoring<'_> {
         Err(Failure::plain(format!(
             "nothing is kept as {reference}; `cs-panel salvage list` lists what is, `cs-panel salvage show` the refs of an attempt"
         )))
+    }
+
+    /// Says that a branch holds what `.gitignore` of the repository would have kept out of it, as `salvage show` does.
+    async fn warn_of_hidden(&self, codebase: &CodebaseKey, reference: &str) {
+        // What was made stands, whether its files can be looked at or not.
+        let Ok(detail) = self.worktrees.saved_detail(codebase, reference).await else {
+            return;
+        };
+        let saved: Vec<String> = detail.hidden.saved.iter().map(ToString::to_string).collect();
+        if saved.is_empty() {
+            return;
+        }
+        let shown = saved
+            .iter()
+            .take(HIDDEN_SHOWN)
+            .map(|path| text::one_line(path, 200));
+        let more = match saved.len().saturating_sub(HIDDEN_SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        self.app.out.said(&format!(
+            "the branch holds what only rules of the agent ignore, look for secrets before you push it: {}{more}",
+            shown.collect::<Vec<_>>().join(", ")
+        ));
     }
 
     async fn repository(&self, codebase: &CodebaseKey, name: &str) -> Result<Repository, Failure> {

@@ -6,27 +6,25 @@ use cs_worktree::{WorktreeError, Worktrees};
 
 use crate::app::{App, Desk};
 use crate::commands::place;
-use crate::failure::Failure;
 use crate::text;
 
 /// Counts the commits that the base has, as this machine last fetched it, and the card has not; nothing where the card has no tree
-/// or git is not usable: that is for other commands to say.
-pub(super) async fn behind(app: &App, desk: &Desk, card: &Card) -> Result<Option<usize>, Failure> {
+/// or git cannot tell: a card is shown whatever is wrong with its store.
+pub(super) async fn behind(app: &App, desk: &Desk, card: &Card) -> Option<usize> {
     match card.state {
         // What landed is in the base by then.
-        CardState::Landed | CardState::Closed => return Ok(None),
+        CardState::Landed | CardState::Closed => return None,
         CardState::Open | CardState::Failed | CardState::Stopped => {}
     }
-    let Some(spec) = place::spec_of(card)? else {
-        return Ok(None);
-    };
-    let Ok(git) = app.git(&desk.state).await else {
-        return Ok(None);
-    };
+    let spec = place::spec_of(card).ok()??;
+    let git = app.git(&desk.state).await.ok()?;
     match Worktrees::new(desk.state.git(), git).behind_base(&spec).await {
-        Ok(behind) => Ok(Some(behind)),
-        Err(WorktreeError::NoCard | WorktreeError::BaseMissing { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+        Ok(behind) => Some(behind),
+        Err(WorktreeError::NoCard | WorktreeError::BaseMissing { .. }) => None,
+        Err(error) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, card = %card.id, "how far its base has gone on is not known");
+            None
+        }
     }
 }
 
