@@ -10,6 +10,7 @@ mod left_behind;
 mod limits;
 mod pauses;
 mod plans;
+mod push;
 mod record;
 mod shortage;
 mod stops;

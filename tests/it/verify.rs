@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::desk::Desk;
 
 /// A card whose agent adds a file and offers to land it, on a codebase with these settings of its landing.
-fn offered(desk: &Desk, landing: &Value) -> String {
+pub(crate) fn offered(desk: &Desk, landing: &Value) -> String {
     desk.script(&json!([
         {"when": "first", "steps": [
             desk.count("starts"),
@@ -16,7 +16,7 @@ fn offered(desk: &Desk, landing: &Value) -> String {
             {"commit": "Add a"},
             {"offer_landing": {"summary": "Adds a"}},
             {"final": "Done."}]},
-        {"when": "answer", "steps": [
+        {"when": "conflict", "steps": [
             desk.count("answers"),
             {"write_file": {"path": "mended.txt", "text": "m\n"}},
             {"commit": "Mend it"},

@@ -1,7 +1,8 @@
 //! The borders of the protocols at which a test ends the process, to prove that a crash there loses nothing.
 
 /// A border: a point between two steps of the start protocol (P1 to P13), of what comes of a start (P14 to P26), of a landing (L1 to
-/// L6), or of the verify of its merge (V1 to V5). [`Self::ALL`] says what lies between.
+/// L6), of the verify of its merge (V1 to V5), or of
+/// its push (U1 to U3). [`Self::ALL`] says what lies between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table below says what each one is")]
 pub enum Border {
@@ -38,6 +39,9 @@ pub enum Border {
     V3,
     V4,
     V5,
+    U1,
+    U2,
+    U3,
 }
 
 impl Border {
@@ -135,6 +139,21 @@ impl Border {
             Self::V5,
             "V5",
             "the ledger has what the verify said, the move is not in it",
+        ),
+        (
+            Self::U1,
+            "U1",
+            "the push is in the ledger, the remote has nothing",
+        ),
+        (
+            Self::U2,
+            "U2",
+            "the remote has what is to land, the ledger does not know it",
+        ),
+        (
+            Self::U3,
+            "U3",
+            "the ledger knows of the push, the local base has not moved",
         ),
     ];
 

@@ -4,6 +4,7 @@
 //! it has to pass on that very commit; the move of the base is written down before it is made. A daemon that finds a verify that was
 //! begun follows it or reads what it said, and one that finds a written move without a result asks git what became of it.
 
+mod base;
 mod ledger;
 mod verify;
 mod words;
@@ -12,13 +13,14 @@ use std::sync::Arc;
 
 use cs_fence::LandingAttempt;
 use cs_journal::{ClaimedLanding, LandingClaimed, LandingDone, LandingWorking, NotDurable};
+use cs_model::{CardId, LandingTarget, Publish};
 use cs_record::{Evidence, FencedLanding};
-use cs_worktree::{ErrorClass, LandingPlan, Move, MoveOutcome, MoveRecovery};
+use cs_worktree::{ErrorClass, LandingPlan, Move};
 
 use self::ledger::{Job, ResultRow, Step};
 pub(crate) use self::verify::landing_of;
 use self::verify::{Verdict, Verify};
-use self::words::{conflict, landed, list, refused, stopped, told, verify_failed};
+use self::words::{Landed, conflict, list, published, refused, stopped, told, verify_failed};
 use crate::attempt::Trouble;
 use crate::borders::Border;
 use crate::context::Context;
@@ -136,7 +138,27 @@ pub(crate) async fn land(
     }
     let done = carry_out(&cx, work, &stop).await?;
     cx.deps.borders.reach(Border::L5);
-    settle_landing(&cx, done).await
+    let (card, has_landed) = (done.row().card, has_landed(&done)?);
+    settle_landing(&cx, done).await?;
+    if has_landed {
+        publish_after(&cx, card).await;
+    }
+    Ok(())
+}
+
+fn has_landed(done: &LandingDone) -> Result<bool, LandingTrouble> {
+    let result: ResultRow = serde_json::from_str(done.result())?;
+    Ok(matches!(result, ResultRow::Landed { .. }))
+}
+
+/// Publishes the branch of a card that has landed, where its codebase wants that. What comes of it changes nothing of the landing.
+async fn publish_after(cx: &Context, card: CardId) {
+    match cx.deps.record.cards.card(card).await {
+        Ok(detail) => cx.publish_card(&detail.card, Publish::OnLanding).await,
+        Err(error) => {
+            tracing::warn!(%card, error = &error as &dyn std::error::Error, "its branch is not published")
+        }
+    }
 }
 
 /// What to do next.
@@ -155,83 +177,98 @@ async fn carry_out(
     stop: &StopSwitch,
 ) -> Result<LandingDone, LandingTrouble> {
     let mut last = work.last()?;
-    let mut is_ours = false;
-    let mut replans = 0;
+    let mut round = Round {
+        is_ours: false,
+        again: 0,
+    };
     loop {
-        let next = match &last {
-            None => plan(cx, work.row(), work.attempt()).await?,
-            Some(Step::Replan) if replans == REPLANS_MAX => Next::Result(too_many_moves()),
-            Some(Step::Replan) => {
-                replans += 1;
-                plan(cx, work.row(), work.attempt()).await?
-            }
-            Some(Step::Verify { plan, execution, job }) => {
-                let of = Verify {
-                    row: work.row(),
-                    plan,
-                    execution,
-                    job,
-                };
-                let verdict = if is_ours {
-                    cx.deps.borders.reach(Border::V1);
-                    of.run(cx, stop).await?
-                } else {
-                    of.take_up(cx, stop).await?
-                };
-                after_verify(cx, &of, work.attempt(), verdict).await?
-            }
-            Some(Step::Verified { plan, evidence, said }) => {
-                cx.deps.borders.reach(Border::V5);
-                if evidence.exit.is_passed() {
-                    move_step(plan.clone(), Some(evidence.clone()))
-                } else {
-                    Next::Result(verify_failed(plan, evidence.clone(), said))
-                }
-            }
-            Some(Step::Stopped { execution }) => {
-                verify::close(cx, execution, StopLevel::Ladder).await?;
-                Next::Result(stopped())
-            }
-            Some(Step::Move { plan, evidence }) if is_ours => execute(cx, plan, evidence).await?,
-            Some(Step::Move { plan, evidence }) => recover(cx, plan, evidence).await?,
-        };
-        match next {
+        if let Some(Step::Replan | Step::Pushed { .. }) = &last {
+            round.again += 1;
+        }
+        match after(cx, &work, last.as_ref(), round, stop).await? {
             Next::Result(result) => return work.done(&result),
             Next::Step(step) => {
                 work = work.step(&step)?;
                 last = Some(step);
-                is_ours = true;
+                round.is_ours = true;
             }
         }
     }
 }
 
-/// Moves the base. When it had moved meanwhile, everything begins again.
-async fn execute(cx: &Context, plan: &Move, evidence: &Option<Evidence>) -> Result<Next, LandingTrouble> {
-    cx.deps.borders.reach(Border::L3);
-    let outcome = cx.deps.landings.execute_move(plan).await?;
-    cx.deps.borders.reach(Border::L4);
-    Ok(match outcome {
-        MoveOutcome::Moved => Next::Result(landed(plan, evidence.clone())),
-        MoveOutcome::Refused(refusal) => Next::Result(refused(&refusal)),
-        MoveOutcome::BaseMoved => Next::Step(Step::Replan),
-    })
+/// What is known of the last step beside what is written of it.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    /// Whether this daemon wrote it.
+    is_ours: bool,
+    /// How often the base was begun with anew.
+    again: usize,
 }
 
-/// Asks git what became of a move that a daemon before this one has written.
-async fn recover(cx: &Context, plan: &Move, evidence: &Option<Evidence>) -> Result<Next, LandingTrouble> {
-    Ok(match cx.deps.landings.recover_move(plan).await? {
-        MoveRecovery::Done => Next::Result(landed(plan, evidence.clone())),
-        MoveRecovery::NotMoved | MoveRecovery::RolledBack => Next::Step(Step::Replan),
-        MoveRecovery::Busy => return Err(LandingTrouble::Busy),
-        MoveRecovery::ForeignEdits { files } => Next::Result(ResultRow::Refused {
-            report: format!(
-                "The landing was cut short, and these files were edited since: {}. They were left as they are: bring them in \
-                 order, then accept the landing again.",
-                list(&files)
-            ),
-        }),
-    })
+/// Says what follows a step, and does what it is about.
+async fn after(
+    cx: &Context,
+    work: &LandingWork,
+    last: Option<&Step>,
+    round: Round,
+    stop: &StopSwitch,
+) -> Result<Next, LandingTrouble> {
+    match last {
+        Some(Step::Replan) if round.again > REPLANS_MAX => Ok(Next::Result(too_many_moves())),
+        None | Some(Step::Replan) => plan(cx, work.row(), work.attempt()).await,
+        Some(Step::Verify { plan, execution, job }) => {
+            let of = Verify {
+                row: work.row(),
+                plan,
+                execution,
+                job,
+            };
+            let verdict = if round.is_ours {
+                cx.deps.borders.reach(Border::V1);
+                of.run(cx, stop).await?
+            } else {
+                of.take_up(cx, stop).await?
+            };
+            after_verify(cx, &of, work.attempt(), verdict).await
+        }
+        Some(Step::Verified { plan, evidence, said }) => {
+            cx.deps.borders.reach(Border::V5);
+            Ok(if evidence.exit.is_passed() {
+                land_step(cx, work.row(), plan.clone(), Some(evidence.clone()))
+            } else {
+                Next::Result(verify_failed(plan, evidence.clone(), said))
+            })
+        }
+        Some(Step::Stopped { execution }) => {
+            verify::close(cx, execution, StopLevel::Ladder).await?;
+            Ok(Next::Result(stopped()))
+        }
+        Some(Step::Push { plan, evidence }) => base::push(cx, work.row(), plan, evidence.as_ref()).await,
+        Some(Step::Pushed { plan, evidence, to }) => {
+            let of = Landed {
+                plan,
+                evidence: evidence.as_ref(),
+                pushed: Some(to),
+            };
+            base::follow_remote(cx, &of, round.again > REPLANS_MAX).await
+        }
+        Some(Step::Move {
+            plan,
+            evidence,
+            pushed,
+        }) => {
+            let of = Landed {
+                plan,
+                evidence: evidence.as_ref(),
+                pushed: pushed.as_deref(),
+            };
+            if round.is_ours {
+                base::execute(cx, &of).await
+            } else {
+                base::recover(cx, &of).await
+            }
+        }
+    }
 }
 
 fn too_many_moves() -> ResultRow {
@@ -271,12 +308,26 @@ async fn first_step(
 ) -> Result<Next, LandingTrouble> {
     match verify::job(cx, row) {
         Some(job) => verify_step(cx, attempt, plan, job).await,
-        None => Ok(move_step(plan, None)),
+        None => Ok(land_step(cx, row, plan, None)),
+    }
+}
+
+/// What makes a merge a landing: the push, where a remote may have the base, else the move.
+fn land_step(cx: &Context, row: &ClaimedLanding, plan: Box<Move>, evidence: Option<Evidence>) -> Next {
+    match cx.deps.checkouts.landing(row.codebase).target {
+        Some(LandingTarget::Local) => move_step(plan, evidence),
+        None | Some(LandingTarget::Push) => Next::Step(Step::Push { plan, evidence }),
+        // It was not so when this was planned.
+        Some(LandingTarget::PullRequest) => Next::Step(Step::Replan),
     }
 }
 
 fn move_step(plan: Box<Move>, evidence: Option<Evidence>) -> Next {
-    Next::Step(Step::Move { plan, evidence })
+    Next::Step(Step::Move {
+        plan,
+        evidence,
+        pushed: None,
+    })
 }
 
 async fn verify_step(
@@ -341,7 +392,14 @@ async fn try_plan(
             )));
         }
     };
+    let is_request = cx.deps.checkouts.landing(row.codebase).target == Some(LandingTarget::PullRequest);
+    let conflicts = matches!(&plan, LandingPlan::Conflict(_));
     Ok(match plan {
+        LandingPlan::Ready(_) | LandingPlan::Conflict(_) | LandingPlan::Refused(_) if is_request => {
+            let there = cx.deps.trees.publish_card(&brief.card).await?;
+            tracing::info!(landing = %row.landing, verdict = %there.verdict, "published for a pull request");
+            Next::Result(published(base, &there, conflicts))
+        }
         LandingPlan::Ready(plan) => {
             cx.deps.borders.reach(Border::L2);
             first_step(cx, row, attempt, Box::new(plan)).await?

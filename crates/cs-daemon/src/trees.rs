@@ -6,11 +6,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use cs_model::{CodebaseId, Epoch, LandingId, RunId};
+use cs_model::{CodebaseId, Epoch, LandingId, Publish, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
-    BranchName, BroughtAlong, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, LandingPlan, Move,
-    MoveOutcome, MoveRecovery, PersonCommits, RepoPath, RunKey, Throwaway, TreeSpec, WorktreeError,
+    BranchName, BroughtAlong, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, LandingPlan,
+    LocalAfterPublish, Move, MoveOutcome, MoveRecovery, PersonCommits, Published, RepoPath, RunKey,
+    Throwaway, TreeSpec, WorktreeError,
 };
 
 use crate::context::Context;
@@ -39,6 +40,12 @@ pub trait Trees: fmt::Debug + Send + Sync {
     /// [`TreeError`].
     async fn is_there(&self, card: &Card) -> Result<bool, TreeError>;
 
+    /// Pushes the branch of a card to the remote of its base, fast-forward only, as far as the store has it. It can be done again.
+    ///
+    /// # Errors
+    /// [`TreeError`]. What a remote answers is a verdict and no error.
+    async fn publish_card(&self, card: &Card) -> Result<Published, TreeError>;
+
     /// Puts the tree of a card that is over into the trash, once everything in it is saved; otherwise it stays.
     ///
     /// # Errors
@@ -66,6 +73,18 @@ pub trait Landings: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`TreeError`].
     async fn recover_move(&self, plan: &Move) -> Result<MoveRecovery, TreeError>;
+
+    /// Pushes the commit of a planned move to the remote's base, fast-forward only. It can be done again.
+    ///
+    /// # Errors
+    /// [`TreeError`]. What a remote answers is a verdict and no error.
+    async fn push_base(&self, plan: &Move) -> Result<Published, TreeError>;
+
+    /// Says what can be done with the local base once the remote has the commit of a move.
+    ///
+    /// # Errors
+    /// [`TreeError`].
+    async fn local_after_push(&self, plan: &Move) -> Result<LocalAfterPublish, TreeError>;
 
     /// Makes a throw-away clone that holds the commit of a planned move, with the user's ignored files that match `bring`. One of that
     /// name that is there is made anew.
@@ -206,6 +225,33 @@ fn landing_key(landing: LandingId) -> Result<LandingKey, InvalidName> {
 }
 
 impl Context {
+    /// Publishes the branch of a card, where its codebase wants that at such a time. What comes of it is said, and changes nothing else.
+    pub(crate) async fn publish_card(&self, card: &Card, when: Publish) {
+        let policy = card
+            .codebase
+            .map(|codebase| self.deps.checkouts.landing(codebase));
+        if policy.is_none_or(|policy| policy.publish != when) {
+            return;
+        }
+        let of = card.id.short();
+        let why = match self.deps.trees.publish_card(card).await {
+            Ok(published) if published.verdict.is_at_remote() => {
+                let to = published.to.as_ref().map(ToString::to_string);
+                self.out(&format!("published card {of} as {}", to.unwrap_or_default()));
+                return;
+            }
+            Ok(published) => {
+                tracing::warn!(card = %card.id, verdict = %published.verdict, "its branch was not published");
+                published.verdict.public()
+            }
+            Err(error) => {
+                tracing::warn!(card = %card.id, error = &error as &dyn std::error::Error, "its branch was not published");
+                error.public()
+            }
+        };
+        self.said(&format!("card {of}: its branch was not published: {why}"));
+    }
+
     /// Saves what an attempt left in its tree, and says what could not be done; nothing is removed.
     pub(crate) async fn save_tree(&self, card: &Card, run: RunId, epoch: Epoch, reason: &str) {
         let of = card.id.short();

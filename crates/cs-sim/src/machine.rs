@@ -11,7 +11,7 @@ use cs_daemon::{
     Preparation, RecordPorts, Reporter, Settings, StateDir,
 };
 use cs_harness::{AgentConfig, CommandMode};
-use cs_model::{CodebaseId, Epoch, MachineId, Person, RunId};
+use cs_model::{CodebaseId, Epoch, LandingTarget, MachineId, Person, RunId};
 use cs_testkit::SeededIds;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
@@ -453,6 +453,7 @@ impl Checkouts for Here {
 
     fn landing(&self, codebase: CodebaseId) -> LandingPolicy {
         LandingPolicy {
+            target: Some(LandingTarget::Local),
             verify: (has_verify(codebase) && !self.forgets).then(|| "check".to_owned()),
             ..LandingPolicy::default()
         }

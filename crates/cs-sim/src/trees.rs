@@ -7,8 +7,9 @@ use cs_daemon::{Landings, Planned, Saved, TreeError, Trees, Workplace};
 use cs_model::{CardId, CodebaseId, Epoch, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
-    BranchName, BroughtAlong, CodebaseKey, Conflict, How, LandedHow, LandingKey, LandingPlan, Move,
-    MoveOutcome, MoveRecovery, Oid, PersonCommits, Refusal, Repository, RunKey, Throwaway, WorktreeError,
+    BranchName, BroughtAlong, CodebaseKey, Conflict, How, LandedHow, LandingKey, LandingPlan,
+    LocalAfterPublish, Move, MoveOutcome, MoveRecovery, Oid, PersonCommits, Published, Refusal, Repository,
+    RunKey, Throwaway, Verdict, WorktreeError,
 };
 
 use crate::broken::Mutant;
@@ -131,6 +132,13 @@ impl Trees for FakeTrees {
         Ok(self.0.machine.bases().trees.contains(&card.id))
     }
 
+    async fn publish_card(&self, _: &Card) -> Result<Published, TreeError> {
+        Ok(Published {
+            to: None,
+            verdict: Verdict::NoRemote,
+        })
+    }
+
     async fn retire(&self, card: &Card, _: RunId, _: Epoch) -> Result<(), TreeError> {
         self.come_to("retire").await?;
         self.0.world.see(&Event::TreeTouched {
@@ -208,6 +216,18 @@ impl Landings for FakeTrees {
         } else {
             MoveRecovery::NotMoved
         })
+    }
+
+    async fn push_base(&self, _: &Move) -> Result<Published, TreeError> {
+        // Every codebase here lands locally.
+        Ok(Published {
+            to: None,
+            verdict: Verdict::NoRemote,
+        })
+    }
+
+    async fn local_after_push(&self, _: &Move) -> Result<LocalAfterPublish, TreeError> {
+        Ok(LocalAfterPublish::Holds)
     }
 
     async fn make_throwaway(&self, plan: &Move, _: &RunKey, _: &[String]) -> Result<Throwaway, TreeError> {

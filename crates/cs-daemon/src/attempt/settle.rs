@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cs_fence::{Attempt, Fenced, ProcessFact};
 use cs_harness::{Harness, Outcome, ProcessEnd, TaskEnd};
 use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, Settling, Started};
-use cs_model::{Cap, RunState};
+use cs_model::{Cap, Publish, RunState};
 use cs_record::Card;
 use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
 use cs_supervise::{AgentExit, Closed, ExecutionDir, Limit, NamedProcess};
@@ -100,6 +100,7 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
     };
     cx.deps.borders.reach(Border::P12);
     settle(cx, settling).await?;
+    cx.publish_card(&card, Publish::OnEnd).await;
     Ok(Carried::Over)
 }
 

@@ -31,6 +31,22 @@ pub(super) enum Step {
         /// The execution.
         execution: String,
     },
+    /// The commit of this move is about to be pushed to the remote's base, if there is one.
+    Push {
+        /// The move.
+        plan: Box<Move>,
+        /// What the verify command said of its commit.
+        evidence: Option<Evidence>,
+    },
+    /// The remote has the commit of this move: it has landed. The local base is to follow.
+    Pushed {
+        /// The move.
+        plan: Box<Move>,
+        /// What the verify command said of its commit.
+        evidence: Option<Evidence>,
+        /// The branch of the remote, for people.
+        to: String,
+    },
     /// This move is about to be made.
     Move {
         /// The move.
@@ -38,6 +54,9 @@ pub(super) enum Step {
         /// What the verify command said of its commit.
         #[serde(default)]
         evidence: Option<Evidence>,
+        /// The branch of the remote that has the commit already, for people.
+        #[serde(default)]
+        pushed: Option<String>,
     },
     /// The last move was not made: its base had moved.
     Replan,
@@ -80,6 +99,11 @@ pub(super) enum ResultRow {
         /// What the command said.
         evidence: Evidence,
     },
+    /// The card's branch is at the remote, and no base has moved.
+    Published {
+        /// For people.
+        report: String,
+    },
     /// It cannot be done as things are.
     Refused {
         /// For people.
@@ -94,6 +118,7 @@ impl ResultRow {
             Self::Landed { report, .. } => ("landed", report),
             Self::Conflict { report } => ("conflict", report),
             Self::VerifyFailed { report, .. } => ("verify_failed", report),
+            Self::Published { report } => ("published", report),
             Self::Refused { report } => ("refused", report),
         }
     }
@@ -113,6 +138,7 @@ impl From<ResultRow> for LandingResult {
             },
             ResultRow::Conflict { report } => Self::Conflict { report },
             ResultRow::VerifyFailed { report, evidence } => Self::VerifyFailed { report, evidence },
+            ResultRow::Published { report } => Self::Published { report },
             ResultRow::Refused { report } => Self::Refused { report },
         }
     }

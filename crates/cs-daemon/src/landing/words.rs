@@ -1,22 +1,91 @@
 //! What is said of landings, to people and agents. No local path.
 
 use cs_record::Evidence;
-use cs_worktree::{Conflict, ConflictText, ConflictedFile, Move, Refusal, RepoPath};
+use cs_worktree::{Conflict, ConflictText, ConflictedFile, Move, Published, Refusal, RepoPath, Verdict};
 
 use super::ledger::ResultRow;
 
-pub(super) fn landed(plan: &Move, evidence: Option<Evidence>) -> ResultRow {
-    let mut report = format!("Landed on {} as {}.", plan.base_branch.as_str(), plan.new.short());
-    if let Some(evidence) = &evidence {
-        report.push_str(&format!(
-            " The verify command passed on that commit in {}.",
-            seconds(evidence.duration_ms)
-        ));
+/// A landing as it is told: which move, what was verified, which remote has it.
+pub(super) struct Landed<'a> {
+    pub(super) plan: &'a Move,
+    pub(super) evidence: Option<&'a Evidence>,
+    pub(super) pushed: Option<&'a str>,
+}
+
+impl Landed<'_> {
+    /// Every base that is to have it has it.
+    pub(super) fn whole(&self) -> ResultRow {
+        self.row(String::new())
     }
-    ResultRow::Landed {
-        commit: plan.new.as_str().to_owned(),
-        report,
-        evidence,
+
+    /// The remote has it, and the local base does not, for this reason.
+    pub(super) fn but_local(&self, why: &str) -> ResultRow {
+        let base = self.plan.base_branch.as_str();
+        self.row(format!(
+            " Your local branch {base} was not moved: {why}. Bring it up with `git pull` when that is done."
+        ))
+    }
+
+    fn row(&self, more: String) -> ResultRow {
+        let base = self.plan.base_branch.as_str();
+        let on = match self.pushed {
+            Some(to) => format!("{base} and pushed to {to}"),
+            None => base.to_owned(),
+        };
+        let mut report = format!("Landed on {on} as {}.", self.plan.new.short());
+        if let Some(evidence) = self.evidence {
+            report.push_str(&format!(
+                " The verify command passed on that commit in {}.",
+                seconds(evidence.duration_ms)
+            ));
+        }
+        report.push_str(&more);
+        ResultRow::Landed {
+            commit: self.plan.new.as_str().to_owned(),
+            report,
+            evidence: self.evidence.cloned(),
+        }
+    }
+}
+
+/// The remote did not take it, and so nothing has moved here.
+pub(super) fn not_pushed(base: &str, published: &Published) -> ResultRow {
+    let report = if published.verdict == Verdict::NonFastForward {
+        format!(
+            "Not landed: the remote's {base} has commits that your branch has not. Nothing has moved: pull, then accept it again."
+        )
+    } else {
+        format!(
+            "Not landed, since it could not be pushed: {}. Nothing has moved here; then accept it again.",
+            published.verdict.public()
+        )
+    };
+    ResultRow::Refused { report }
+}
+
+/// The card's branch is where a pull request can be made of it, or why it is not.
+pub(super) fn published(base: &str, published: &Published, conflicts: bool) -> ResultRow {
+    let to = published.to.as_ref().map(ToString::to_string);
+    match to.filter(|_| published.verdict.is_at_remote()) {
+        Some(to) => {
+            let conflicts = if conflicts {
+                format!(" It conflicts with {base} as it is now.")
+            } else {
+                String::new()
+            };
+            ResultRow::Published {
+                report: format!(
+                    "Published {to}: open a pull request for {base} there.{conflicts} No base has moved. Once it is merged and you have \
+                     pulled, accept the landing again: the card is landed then."
+                ),
+            }
+        }
+        None => ResultRow::Refused {
+            report: format!(
+                "Not published: {}. Then accept it again.",
+                published.verdict.public()
+            ),
+        },
     }
 }
 

@@ -2,17 +2,22 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cs_model::{CodebaseId, Epoch, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
-    BranchName, BranchPattern, Identity, LandMethod, LandingSpec, Move, MoveOutcome, MoveRecovery, RepoPath,
-    Repository, RunKey, Throwaway, TreeSpec, Worktrees,
+    BranchName, BranchPattern, Identity, LandMethod, LandingSpec, LocalAfterPublish, Move, MoveOutcome,
+    MoveRecovery, Publish, PublishTo, Published, RepoPath, Repository, RunKey, Throwaway, TreeSpec, Verdict,
+    Worktrees,
 };
 
 use super::{Landings, Planned, Saved, TreeError, Trees, Workplace, landing_key, run_key, tree_spec};
 use crate::deps::Checkouts;
+
+/// How long a remote may take to answer a push.
+const PUSH_LIMIT: Duration = Duration::from_secs(120);
 
 /// Trees of the codebases of which this machine has a checkout.
 #[derive(Debug)]
@@ -103,6 +108,26 @@ impl Trees for GitTrees {
         Ok(self.worktrees.find_tree(&spec)?.is_some())
     }
 
+    async fn publish_card(&self, card: &Card) -> Result<Published, TreeError> {
+        let found = self.card_tree(card).await?.ok_or(TreeError::NoBase)?;
+        let Some(commit) = self.worktrees.card_head(&found.spec).await? else {
+            return Ok(Published {
+                to: None,
+                verdict: Verdict::NotHere,
+            });
+        };
+        let publish = Publish {
+            codebase: found.spec.codebase,
+            commit,
+            to: PublishTo::Card {
+                branch: found.spec.branch,
+                base: found.spec.base_branch,
+            },
+            limit: PUSH_LIMIT,
+        };
+        Ok(self.worktrees.publish(&found.repository, &publish).await?)
+    }
+
     async fn retire(&self, card: &Card, run: RunId, epoch: Epoch) -> Result<(), TreeError> {
         let Some(spec) = tree_spec(card)? else {
             return Ok(());
@@ -179,6 +204,22 @@ impl Landings for GitTrees {
 
     async fn recover_move(&self, plan: &Move) -> Result<MoveRecovery, TreeError> {
         Ok(self.worktrees.recover_move(plan).await?)
+    }
+
+    async fn push_base(&self, plan: &Move) -> Result<Published, TreeError> {
+        let publish = Publish {
+            codebase: plan.codebase.clone(),
+            commit: plan.new.clone(),
+            to: PublishTo::Base {
+                base: plan.base_branch.clone(),
+            },
+            limit: PUSH_LIMIT,
+        };
+        Ok(self.worktrees.publish(&plan.repository, &publish).await?)
+    }
+
+    async fn local_after_push(&self, plan: &Move) -> Result<LocalAfterPublish, TreeError> {
+        Ok(self.worktrees.local_after_publish(plan).await?)
     }
 
     async fn make_throwaway(

@@ -1,0 +1,244 @@
+//! Landings that reach a remote: pushed before the local base follows, or published for a pull request.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+use crate::verify::{nothing_is_left, noting, offered, verified};
+
+/// A bare repository beside the user's, which follows it.
+fn remote(desk: &Desk) -> String {
+    let path = desk.path("remote.git").display().to_string();
+    desk.git(&["init", "--quiet", "--bare", "--initial-branch=main", &path]);
+    desk.git(&["remote", "add", "origin", &path]);
+    desk.git(&["push", "--quiet", "--set-upstream", "origin", "main"]);
+    path
+}
+
+fn tip(desk: &Desk, repository: &str, branch: &str) -> String {
+    let tip = desk.git(&["--git-dir", repository, "rev-parse", branch]);
+    tip.trim().to_owned()
+}
+
+fn landing(detail: &Value) -> &Value {
+    &detail["landings"][0]
+}
+
+#[test]
+fn a_landing_is_pushed_before_the_local_base_follows() {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    let card = offered(&desk, &json!({"verify": noting(&desk, "true")}));
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(detail["card"]["state"], "landed", "{detail}");
+    let main = tip(&desk, &there, "main");
+    assert_eq!(desk.git(&["rev-parse", "main"]).trim(), main);
+    assert_eq!(verified(&desk), [main], "what was pushed is what was verified");
+    let report = landing(&detail)["result"].as_str().expect("a report");
+    assert!(report.contains("pushed to origin/main"), "{report}");
+    assert!(desk.path("repo/a.txt").exists());
+    nothing_is_left(&desk);
+}
+
+#[test]
+fn a_remote_that_has_more_is_not_pushed_to_and_nothing_moves() {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    let card = offered(&desk, &json!({}));
+    let before = desk.git(&["rev-parse", "main"]);
+    // Somebody else pushes.
+    let tree = desk.git(&["rev-parse", "main^{tree}"]);
+    let who = ["-c", "user.name=Bob", "-c", "user.email=bob@example.org"];
+    let other = [
+        &who[..],
+        &["commit-tree", tree.trim(), "-p", "main", "-m", "Theirs"],
+    ]
+    .concat();
+    let other = desk.git(&other);
+    desk.git(&[
+        "push",
+        "--quiet",
+        "origin",
+        &format!("{}:refs/heads/main", other.trim()),
+    ]);
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(landing(&detail)["state"], "refused", "{detail}");
+    let report = landing(&detail)["result"].as_str().expect("a report");
+    assert!(report.contains("pull, then accept it again"), "{report}");
+    assert_eq!(desk.git(&["rev-parse", "main"]), before);
+    assert_eq!(tip(&desk, &there, "main"), other.trim());
+    assert_eq!(detail["asks"][0]["state"], "open", "{detail}");
+    desk.git(&["pull", "--quiet", "--ff-only"]);
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+    assert_eq!(desk.git(&["rev-parse", "main^1"]).trim(), other.trim());
+}
+
+#[test]
+fn a_remote_that_is_gone_refuses_the_landing_with_the_cure() {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    let card = offered(&desk, &json!({"target": "push"}));
+    fs::rename(&there, desk.path("elsewhere.git")).expect("moved");
+    let before = desk.git(&["rev-parse", "main"]);
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(landing(&detail)["state"], "refused", "{detail}");
+    let report = landing(&detail)["result"].as_str().expect("a report");
+    assert!(
+        !report.contains(&there),
+        "no local path is on the record: {report}"
+    );
+    assert_eq!(desk.git(&["rev-parse", "main"]), before);
+}
+
+#[test]
+fn a_local_base_that_cannot_follow_has_landed_all_the_same() {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    // It commits to the base here when the push arrives there.
+    let hook = desk.path("remote.git/hooks/post-receive");
+    let git = format!(
+        "#!/bin/sh\nunset GIT_DIR GIT_QUARANTINE_PATH\ncd '{}' && git -c user.name=A -c user.email=a@example.org commit -q --allow-empty -m Mine\n",
+        desk.path("repo").display()
+    );
+    let card = offered(&desk, &json!({"target": "push"}));
+    fs::write(&hook, git).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&hook, mode).expect("set");
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(detail["card"]["state"], "landed", "{detail}");
+    assert_eq!(landing(&detail)["commit"], tip(&desk, &there, "main"), "{detail}");
+    let report = landing(&detail)["result"].as_str().expect("a report");
+    assert!(
+        report.contains("was not moved") && report.contains("git pull"),
+        "{report}"
+    );
+    assert_eq!(desk.git(&["log", "-1", "--format=%s", "main"]).trim(), "Mine");
+}
+
+#[test]
+fn a_pull_request_publishes_the_branch_and_keeps_the_card_open() {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    let card = offered(&desk, &json!({"target": "pull_request"}));
+    let before = desk.git(&["rev-parse", "main"]);
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(landing(&detail)["state"], "published", "{detail}");
+    assert_eq!(detail["card"]["state"], "open", "{detail}");
+    assert_eq!(detail["asks"][0]["state"], "open", "{detail}");
+    let report = landing(&detail)["result"].as_str().expect("a report");
+    assert!(report.contains("Published origin/cs/"), "{report}");
+    let branches = desk.git(&["--git-dir", &there, "for-each-ref", "--format=%(refname:short)"]);
+    let branch = branches
+        .lines()
+        .find(|name| name.starts_with("cs/"))
+        .expect("it is there");
+    assert_eq!(desk.git(&["rev-parse", "main"]), before, "no base moves");
+    assert_eq!(tip(&desk, &there, "main"), before.trim());
+    // It is merged there, and pulled.
+    let who = ["-c", "user.name=Bob", "-c", "user.email=bob@example.org"];
+    desk.git(&[&who[..], &["merge", "--quiet", "--no-ff", "-m", "Merged", branch]].concat());
+    desk.git(&["push", "--quiet"]);
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+}
+
+#[test]
+fn a_branch_is_published_after_each_end_where_the_codebase_says_so() {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    let _card = offered(&desk, &json!({"target": "local", "publish": "on_end"}));
+    let branches = desk.git(&["--git-dir", &there, "for-each-ref", "--format=%(refname:short)"]);
+    assert!(branches.lines().any(|name| name.starts_with("cs/")), "{branches}");
+}
+
+#[test]
+fn a_branch_that_cannot_be_published_fails_no_run_and_no_landing() {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    fs::rename(&there, desk.path("elsewhere.git")).expect("moved");
+    let card = offered(&desk, &json!({"target": "local", "publish": "on_landing"}));
+    desk.ok(&["land", &card]);
+    let said = desk.run_once_saying();
+    assert!(said.contains("its branch was not published"), "{said}");
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+}
+
+#[test]
+fn a_protected_base_is_never_moved() {
+    let desk = Desk::new();
+    let card = offered(&desk, &json!({"protected": ["ma*"]}));
+    let before = desk.git(&["rev-parse", "main"]);
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(landing(&detail)["state"], "refused", "{detail}");
+    assert_eq!(desk.git(&["rev-parse", "main"]), before);
+}
+
+#[test]
+fn a_card_lands_by_the_method_of_its_codebase() {
+    for (method, merges) in [("merge", "1"), ("squash", "0"), ("rebase", "0")] {
+        let desk = Desk::new();
+        let card = offered(&desk, &json!({"method": method}));
+        fs::write(desk.path("repo/mine.txt"), "mine\n").expect("written");
+        desk.commit_all("Mine");
+        desk.ok(&["land", &card]);
+        desk.run_once();
+        assert_eq!(desk.card(&card)["card"]["state"], "landed", "{method}");
+        let count = desk.git(&["rev-list", "--count", "--merges", "main"]);
+        assert_eq!(count.trim(), merges, "{method}");
+        assert!(desk.path("repo/a.txt").exists() && desk.path("repo/mine.txt").exists());
+    }
+}
+
+/// A landing with a push that was cut short at a border lands once, here and there.
+fn check_border(border: &str) {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    let card = offered(&desk, &json!({"verify": noting(&desk, "true")}));
+    desk.ok(&["land", &card]);
+    desk.crash_at(border);
+    desk.run_once();
+    let merges = desk.git(&["rev-list", "--count", "--merges", "main"]);
+    assert_eq!(merges.trim(), "1", "the work is in the base, once");
+    let detail = desk.card(&card);
+    assert_eq!(detail["card"]["state"], "landed", "{detail}");
+    assert_eq!(
+        tip(&desk, &there, "main"),
+        desk.git(&["rev-parse", "main"]).trim()
+    );
+    assert_eq!(landing(&detail)["commit"], tip(&desk, &there, "main"), "{detail}");
+    assert_eq!(desk.git(&["status", "--porcelain"]), "");
+    nothing_is_left(&desk);
+}
+
+macro_rules! borders {
+    ($($name:ident = $border:literal;)*) => { $(
+        #[test]
+        fn $name() {
+            check_border($border);
+        }
+    )* };
+}
+
+borders! {
+    u1_the_push_is_in_the_ledger_and_not_made = "U1";
+    u2_the_remote_has_it_and_the_ledger_does_not_know = "U2";
+    u3_the_push_is_known_and_the_local_base_has_not_moved = "U3";
+    l3_the_move_after_a_push_is_in_the_ledger_and_not_made = "L3";
+    l4_the_base_has_followed_the_remote_and_the_ledger_does_not_know = "L4";
+}
