@@ -40,11 +40,16 @@ impl Worktrees {
     pub async fn execute_move(&self, landing: &Move) -> Result<MoveOutcome, WorktreeError> {
         let _lock = self.lock(&landing.codebase).await?;
         let store = self.store(&landing.codebase);
-        let Some(base) = look::look(self.git(), &landing.repository, &landing.base_branch).await? else {
+        let looked = look::look(self.git(), &landing.repository, &landing.base_branch);
+        let (base, objects) = tokio::join!(looked, transfer::pack(&store, landing));
+        let Some(base) = base? else {
             return Ok(MoveOutcome::BaseMoved);
         };
         match stands(self.git(), landing, &base.tip).await? {
-            Standing::Done => return Ok(MoveOutcome::Moved),
+            Standing::Done => {
+                note_base(&store, landing).await;
+                return Ok(MoveOutcome::Moved);
+            }
             Standing::Elsewhere => return Ok(MoveOutcome::BaseMoved),
             Standing::Before => {}
         }
@@ -54,7 +59,7 @@ impl Worktrees {
             Ok(_) => {}
         }
         lfs::bring_to_user(&store, &landing.repository, &landing.new, &[landing.old.as_str()]).await?;
-        transfer::bring(&store, landing).await?;
+        transfer::bring(&store, landing, objects?).await?;
         self.reach(Border::MergeShown);
         let outcome = match &landing.how {
             How::NotCheckedOut => set_base(self.git(), landing).await?,
@@ -64,9 +69,17 @@ impl Worktrees {
         };
         if outcome == MoveOutcome::Moved {
             self.reach(Border::BaseMoved);
+            note_base(&store, landing).await;
         }
         Ok(outcome)
     }
+}
+
+/// Notes in the store where the base is now, so that the next landing has nothing to fetch. Whatever comes of it, a fetch mends.
+pub(super) async fn note_base(store: &Store, landing: &Move) {
+    let name = store::base_ref(&landing.base_branch);
+    let moved = store.move_ref(&name, &landing.new, Some(&landing.old)).await;
+    tracing::debug!(?moved, "noted where the base is");
 }
 
 /// How the base stands now.

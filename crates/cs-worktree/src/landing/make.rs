@@ -91,8 +91,9 @@ pub(super) async fn commit(landing: &Landing<'_>, tree: &Oid) -> Result<Oid, Wor
         let raw = store
             .call("cat-file")
             .args(["cat-file", "commit", earlier.as_str()]);
-        let raw = store.git.ok(raw).await?;
-        if is_same(&raw, tree, &parents, &message) {
+        // A commit that a power cut has taken is made again.
+        let raw = store.git.run(raw).await?;
+        if raw.code == 0 && is_same(&raw.stdout, tree, &parents, &message) {
             return Ok(earlier.clone());
         }
     }

@@ -33,8 +33,22 @@ impl Worktrees {
         let _lock = self.lock(&spec.tree.codebase).await?;
         let store = self.store(&spec.tree.codebase);
         store.make_ready(repository).await?;
-        let Some(base) = base_in_store(&store, repository, &spec.base).await? else {
+        // The base is mostly what the store has: what a merge with that comes to is found while the user's is looked at.
+        let known = store.own_ref(&store::base_ref(&spec.base)).await?;
+        let early = async {
+            match &known {
+                Some(known) => make::merge(&store, known, &spec.head).await.map(Some),
+                None => Ok(None),
+            }
+        };
+        let looked = look::look(&store.git, repository, &spec.base);
+        let (looked, early) = tokio::join!(looked, early);
+        let Some(base) = fetched(&store, repository, &spec.base, looked?).await? else {
             return Ok(LandingPlan::Refused(Refusal::BaseMissing));
+        };
+        let merge = match early? {
+            Some(merge) if known.as_ref() == Some(&base.tip) => merge,
+            _ => make::merge(&store, &base.tip, &spec.head).await?,
         };
         let landing = Landing {
             store: &store,
@@ -42,7 +56,7 @@ impl Worktrees {
             earlier: store.own_ref(&store::land_ref(&spec.landing)).await?,
             base,
         };
-        let new = match landing.commits().await? {
+        let new = match landing.commits(merge).await? {
             Ok(new) => new,
             Err(plan) => return Ok(plan),
         };
@@ -76,8 +90,18 @@ pub(crate) async fn base_in_store(
     repository: &Repository,
     branch: &BranchName,
 ) -> Result<Option<Base>, WorktreeError> {
+    let looked = look::look(&store.git, repository, branch).await?;
+    fetched(store, repository, branch, looked).await
+}
+
+async fn fetched(
+    store: &Store,
+    repository: &Repository,
+    branch: &BranchName,
+    looked: Option<Base>,
+) -> Result<Option<Base>, WorktreeError> {
     let name = store::base_ref(branch);
-    let Some(base) = look::look(&store.git, repository, branch).await? else {
+    let Some(base) = looked else {
         return Ok(None);
     };
     if store.own_ref(&name).await?.as_ref() == Some(&base.tip) {
@@ -106,9 +130,12 @@ pub(super) struct Landing<'a> {
 
 impl Landing<'_> {
     /// The last commit that lands, made and kept; or what the landing comes to without one.
-    async fn commits(&self) -> Result<Result<Oid, LandingPlan>, WorktreeError> {
+    async fn commits(
+        &self,
+        merge: Result<Merge, WorktreeError>,
+    ) -> Result<Result<Oid, LandingPlan>, WorktreeError> {
         let (store, head, old) = (self.store, &self.spec.head, &self.base.tip);
-        let merge = match make::merge(store, old, head).await? {
+        let merge = match merge {
             Ok(merge) => merge,
             Err(failed) => return self.explain(failed).await.map(Err),
         };

@@ -182,7 +182,7 @@ fn summary(step: &Step) -> CommitSummary {
 async fn committer(landing: &Landing<'_>) -> Result<Vec<u8>, WorktreeError> {
     let store = landing.store;
     if let Some(earlier) = &landing.earlier
-        && store.is_ancestor(&landing.base.tip, earlier).await?
+        && matches!(store.is_ancestor(&landing.base.tip, earlier).await, Ok(true))
     {
         let raw = store
             .call("cat-file")

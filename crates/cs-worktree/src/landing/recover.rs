@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::execute::{Standing, standing};
+use super::execute::{Standing, note_base, standing};
 use super::preflight::Place;
 use super::{How, Move, MoveRecovery, rollback};
 use crate::Worktrees;
@@ -37,6 +37,9 @@ impl Worktrees {
             None => true,
         };
         let standing = standing(self.git(), landing).await?;
+        if standing == Standing::Done {
+            note_base(&store, landing).await;
+        }
         let Some(place) = place.filter(|place| place.worktree.is_dir()) else {
             let done = standing == Standing::Done;
             return Ok(if done {

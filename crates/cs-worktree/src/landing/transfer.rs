@@ -14,8 +14,12 @@ const COUNT_AT: std::ops::Range<usize> = 8..12;
 /// Brings the commits that land, and nothing else, into the user's repository. Their base is there, so all else is.
 ///
 /// A fetch would start six processes for the few objects of a common landing; it is for the others, and for whatever goes wrong.
-pub(super) async fn bring(store: &Store, landing: &Move) -> Result<(), WorktreeError> {
-    if let Some(pack) = pack(store, landing).await? {
+pub(super) async fn bring(
+    store: &Store,
+    landing: &Move,
+    objects: Option<Vec<u8>>,
+) -> Result<(), WorktreeError> {
+    if let Some(pack) = objects {
         let unpack = landing
             .repository
             .call("unpack-objects")
@@ -31,7 +35,7 @@ pub(super) async fn bring(store: &Store, landing: &Move) -> Result<(), WorktreeE
 }
 
 /// The objects, if they are few.
-async fn pack(store: &Store, landing: &Move) -> Result<Option<Vec<u8>>, WorktreeError> {
+pub(super) async fn pack(store: &Store, landing: &Move) -> Result<Option<Vec<u8>>, WorktreeError> {
     let pack = store.call("pack-objects").limit(COPY_LIMIT);
     let pack = pack.args([
         "pack-objects",
