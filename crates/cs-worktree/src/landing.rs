@@ -18,6 +18,7 @@ mod look;
 mod make;
 mod plan;
 mod preflight;
+mod quarantine;
 mod rebase;
 mod recover;
 mod refusal;

@@ -189,6 +189,7 @@ impl Worktrees {
             git: self.inner.git.clone(),
             borders: self.inner.borders,
             temp: dir.join("tmp"),
+            quarantine: None,
             dir: dir.join("store.git"),
         }
     }

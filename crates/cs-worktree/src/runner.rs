@@ -151,6 +151,7 @@ pub(crate) struct Call {
     work_tree: Option<PathBuf>,
     index: Option<PathBuf>,
     borrowed: Option<PathBuf>,
+    objects: Option<PathBuf>,
     cwd: Option<PathBuf>,
     settings: Vec<OsString>,
     args: Vec<OsString>,
@@ -181,6 +182,7 @@ impl Call {
             work_tree: None,
             index: None,
             borrowed: None,
+            objects: None,
             cwd: None,
             settings: Vec::new(),
             args: Vec::new(),
@@ -223,6 +225,12 @@ impl Call {
     /// Lets the call see the objects in another object directory, whose repository is not opened.
     pub(crate) fn borrow_objects(mut self, path: &Path) -> Self {
         self.borrowed = Some(path.to_owned());
+        self
+    }
+
+    /// Lets new objects go into this directory, which says by itself where the others are.
+    pub(crate) fn objects(mut self, path: &Path) -> Self {
+        self.objects = Some(path.to_owned());
         self
     }
 
@@ -441,6 +449,9 @@ impl Git {
                     push("XDG_CONFIG_HOME", xdg.as_os_str());
                 }
             }
+        }
+        if let Some(objects) = &call.objects {
+            push("GIT_OBJECT_DIRECTORY", objects.as_os_str());
         }
         if let Some(objects) = &call.borrowed {
             push("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.as_os_str());

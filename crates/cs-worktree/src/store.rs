@@ -35,6 +35,8 @@ pub(crate) struct Store {
     pub(crate) dir: PathBuf,
     /// For temporary indexes and halves of new stores, on the same file system.
     pub(crate) temp: PathBuf,
+    /// Where new objects go instead, unsynced, for as long as nothing names them.
+    pub(crate) quarantine: Option<PathBuf>,
 }
 
 pub(crate) fn base_ref(branch: &BranchName) -> String {
@@ -70,7 +72,11 @@ pub(crate) enum RefMove {
 
 impl Store {
     pub(crate) fn call(&self, op: &'static str) -> Call {
-        Call::new(World::Ours, op).git_dir(&self.dir)
+        let call = Call::new(World::Ours, op).git_dir(&self.dir);
+        match &self.quarantine {
+            None => call,
+            Some(dir) => call.objects(dir).setting("core.fsync=none"),
+        }
     }
 
     /// Makes the store if it is missing, clears what a killed git left in it, and fetches the user's branches.

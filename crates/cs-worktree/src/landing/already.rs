@@ -6,6 +6,7 @@ use bstr::ByteSlice;
 use serde::{Deserialize, Serialize};
 
 use super::make::{self, Merge};
+use super::quarantine::Quarantine;
 use super::{LandingPlan, plan};
 use crate::Worktrees;
 use crate::error::{GitError, WorktreeError};
@@ -114,14 +115,17 @@ impl Worktrees {
         let Some(base) = plan::base_in_store(&store, repository, base).await? else {
             return Ok(WorkInBase::BaseMissing);
         };
+        // Nothing of what git writes to answer this is kept.
+        let quarantine = Quarantine::new(&store)?;
+        let apart = quarantine.apart();
         let question = Question {
-            store: &store,
+            store: &apart,
             card: &spec.card,
             head: &head,
             base: &base.tip,
             landing: None,
         };
-        let Ok(merge) = make::merge(&store, &base.tip, &head).await? else {
+        let Ok(merge) = make::merge(&apart, &base.tip, &head).await? else {
             return Ok(WorkInBase::NotYet);
         };
         if merge.adds_to(&base.tree) {

@@ -2,6 +2,7 @@
 
 use super::look::{self, Base};
 use super::make::{Made, Merge};
+use super::quarantine::Quarantine;
 use super::{
     How, LandMethod, LandingPlan, LandingSpec, Move, Refusal, already, conflict, make, preflight, rebase,
 };
@@ -33,11 +34,13 @@ impl Worktrees {
         let _lock = self.lock(&spec.tree.codebase).await?;
         let store = self.store(&spec.tree.codebase);
         store.make_ready(repository).await?;
+        let quarantine = Quarantine::new(&store)?;
+        let apart = quarantine.apart();
         // The base is mostly what the store has: what a merge with that comes to is found while the user's is looked at.
         let known = store.own_ref(&store::base_ref(&spec.base)).await?;
         let early = async {
             match &known {
-                Some(known) => make::merge(&store, known, &spec.head).await.map(Some),
+                Some(known) => make::merge(&apart, known, &spec.head).await.map(Some),
                 None => Ok(None),
             }
         };
@@ -48,10 +51,10 @@ impl Worktrees {
         };
         let merge = match early? {
             Some(merge) if known.as_ref() == Some(&base.tip) => merge,
-            _ => make::merge(&store, &base.tip, &spec.head).await?,
+            _ => make::merge(&apart, &base.tip, &spec.head).await?,
         };
         let landing = Landing {
-            store: &store,
+            store: &apart,
             spec,
             earlier: store.own_ref(&store::land_ref(&spec.landing)).await?,
             base,
@@ -60,6 +63,7 @@ impl Worktrees {
             Ok(new) => new,
             Err(plan) => return Ok(plan),
         };
+        keep(&store, &quarantine, &landing, &new).await?;
         let Landing { base, .. } = landing;
         let how = match base.way {
             Ok(how) => how,
@@ -121,6 +125,7 @@ async fn fetched(
 
 /// A landing that is being planned.
 pub(super) struct Landing<'a> {
+    /// Its new objects go into quarantine.
     pub(super) store: &'a Store,
     pub(super) spec: &'a LandingSpec,
     /// The commit that an earlier plan of this landing made.
@@ -129,7 +134,7 @@ pub(super) struct Landing<'a> {
 }
 
 impl Landing<'_> {
-    /// The last commit that lands, made and kept; or what the landing comes to without one.
+    /// The last commit that lands, made; or what the landing comes to without one.
     async fn commits(
         &self,
         merge: Result<Merge, WorktreeError>,
@@ -167,29 +172,10 @@ impl Landing<'_> {
                 Ok(_) => Made::Commit(make::commit(self, &tree).await?),
             },
         };
-        match made {
-            Made::Commit(new) => {
-                self.keep(&new).await?;
-                Ok(Ok(new))
-            }
-            Made::Not(plan) => Ok(Err(plan)),
-        }
-    }
-
-    async fn keep(&self, new: &Oid) -> Result<(), WorktreeError> {
-        let store = self.store;
-        store.borders.reach(Border::MergeMade);
-        if self.earlier.as_ref() != Some(new) {
-            let name = store::land_ref(&self.spec.landing);
-            let moved = store.move_ref(&name, new, self.earlier.as_ref()).await?;
-            if moved == RefMove::Stale {
-                return Err(WorktreeError::Corrupt {
-                    what: format!("{name} moved under our lock"),
-                });
-            }
-        }
-        store.borders.reach(Border::MergeKept);
-        Ok(())
+        Ok(match made {
+            Made::Commit(new) => Ok(new),
+            Made::Not(plan) => Err(plan),
+        })
     }
 
     /// Why there is no merge at all.
@@ -203,4 +189,26 @@ impl Landing<'_> {
             Some(_) => Err(failed),
         }
     }
+}
+
+/// Takes the commits into the store, and names the last of them.
+async fn keep(
+    store: &Store,
+    quarantine: &Quarantine,
+    landing: &Landing<'_>,
+    new: &Oid,
+) -> Result<(), WorktreeError> {
+    store.borders.reach(Border::MergeMade);
+    quarantine.release().await?;
+    if landing.earlier.as_ref() != Some(new) {
+        let name = store::land_ref(&landing.spec.landing);
+        let moved = store.move_ref(&name, new, landing.earlier.as_ref()).await?;
+        if moved == RefMove::Stale {
+            return Err(WorktreeError::Corrupt {
+                what: format!("{name} moved under our lock"),
+            });
+        }
+    }
+    store.borders.reach(Border::MergeKept);
+    Ok(())
 }
