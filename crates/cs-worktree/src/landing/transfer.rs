@@ -7,7 +7,7 @@ use crate::runner::COPY_LIMIT;
 use crate::store::{self, Store};
 
 /// More objects go as one pack, which only a fetch can hold together with a ref while somebody cleans up.
-const LOOSE_MAX: u32 = 100;
+const LOOSE_MAX: u32 = 500;
 /// Where a pack says how many objects it has.
 const COUNT_AT: std::ops::Range<usize> = 8..12;
 
