@@ -41,6 +41,15 @@ pub(crate) enum Victim {
         #[arg(long)]
         seed: Option<u64>,
     },
+    /// Lands ten cards on one base again and again, while its person commits there and the daemon is killed at random.
+    Landings {
+        /// How long it is played; the last ride ends.
+        #[arg(long, default_value_t = 2)]
+        minutes: u64,
+        /// Chooses who does what when, as far as the machine plays along.
+        #[arg(long)]
+        seed: Option<u64>,
+    },
 }
 
 pub(crate) fn run(torture: &Torture) -> Result<()> {
@@ -48,6 +57,7 @@ pub(crate) fn run(torture: &Torture) -> Result<()> {
         None => storm(torture.minutes, torture.seed),
         Some(Victim::Record { sequences }) => record(*sequences),
         Some(Victim::Daemons { minutes, seed }) => daemons(*minutes, *seed),
+        Some(Victim::Landings { minutes, seed }) => landings(*minutes, *seed),
     }
 }
 
@@ -55,6 +65,12 @@ fn storm(minutes: u64, seed: Option<u64>) -> Result<()> {
     let name = "storm::daemon_shims_and_agents_killed_at_random_leave_nothing_and_lose_nothing";
     let test = ["--package", "cs-panel", "--test", "it", name];
     play(&test, ("CS_PANEL_STORM", minutes, seed), &|tool| tool)
+}
+
+fn landings(minutes: u64, seed: Option<u64>) -> Result<()> {
+    let name = "train::ten_cards_land_in_order_while_the_person_commits_and_daemons_are_killed";
+    let test = ["--package", "cs-panel", "--test", "it", name];
+    play(&test, ("CS_PANEL_TRAIN", minutes, seed), &|tool| tool)
 }
 
 fn daemons(minutes: u64, seed: Option<u64>) -> Result<()> {

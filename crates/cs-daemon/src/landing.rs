@@ -6,6 +6,7 @@
 
 mod base;
 mod ledger;
+mod patience;
 mod verify;
 mod words;
 
@@ -18,6 +19,7 @@ use cs_record::{Evidence, FencedLanding};
 use cs_worktree::{ErrorClass, LandingPlan, Move};
 
 use self::ledger::{Job, ResultRow, Step};
+use self::patience::patiently;
 pub(crate) use self::verify::landing_of;
 use self::verify::{Verdict, Verify};
 use self::words::{Landed, conflict, list, published, refused, stopped, told, verify_failed};
@@ -372,7 +374,9 @@ async fn try_plan(
     let brief = cx.deps.record.reads.landing_brief(attempt.landing).await?;
     let base = brief.landing.base.as_deref().unwrap_or_default();
     let refuse = |report: String| Next::Result(ResultRow::Refused { report });
-    let plan = match cx.deps.landings.plan_landing(&brief, attempt.epoch).await? {
+    let landings = &cx.deps.landings;
+    let planned = patiently(|| landings.plan_landing(&brief, attempt.epoch));
+    let plan = match planned.await? {
         Planned::Plan(plan) => plan,
         Planned::NoCodebase => {
             return Ok(refuse(

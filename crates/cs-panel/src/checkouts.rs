@@ -60,7 +60,8 @@ impl LandingNote {
         *self == Self::default()
     }
 
-    fn policy(self) -> LandingPolicy {
+    /// What a landing means, with what is usual where nothing is noted.
+    pub(crate) fn policy(self) -> LandingPolicy {
         LandingPolicy {
             verify: self.verify,
             verify_limit: self.verify_limit_s.map_or(VERIFY_LIMIT, Duration::from_secs),

@@ -14,6 +14,7 @@ pub(crate) mod land;
 pub(crate) mod limit;
 mod listed;
 pub(crate) mod migrate;
+mod one_of;
 pub(crate) mod open;
 pub(crate) mod pause;
 mod place;

@@ -1,16 +1,17 @@
 //! What `--json` prints. Fields are only added; ids are full; times are RFC 3339 in UTC; nothing is left out when it is unknown
 //! (it is null).
 
+mod landing;
+
 use cs_harness::AgentConfig;
 use cs_model::{
-    AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, LandMethod, LandingId, LandingState,
-    MachineId, OperationId, PauseKind, RunId, Time, TurnId,
+    AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, MachineId, OperationId, PauseKind,
+    RunId, Time, TurnId,
 };
-use cs_record::{
-    Ask, Card, CardSummary, Evidence, Landing, LiveLimit, OldOperation, Park, Pause, Run, Scope, Turn,
-    VerifyExit,
-};
+use cs_record::{Ask, Card, CardSummary, LiveLimit, OldOperation, Park, Pause, Run, Scope, Turn};
 use serde::Serialize;
+
+pub(crate) use landing::{LandingWire, PolicyWire, PreviewWire};
 
 use crate::standstill::{Standstill, Standstills};
 
@@ -82,6 +83,8 @@ pub(crate) struct CodebaseWire {
     pub(crate) bring: Vec<String>,
     /// The command that makes its trees ready on this machine.
     pub(crate) setup: Option<String>,
+    /// What a landing means on this machine; null when it does not have the codebase.
+    pub(crate) landing: Option<PolicyWire>,
 }
 
 /// A turn that was sent.
@@ -322,64 +325,6 @@ impl From<&Turn> for TurnWire {
             state: turn.state.as_str(),
             run: turn.run,
             said_at: turn.said_at,
-        }
-    }
-}
-
-/// A landing.
-#[derive(Debug, Serialize)]
-pub(crate) struct LandingWire {
-    pub(crate) id: LandingId,
-    pub(crate) card: CardId,
-    pub(crate) state: LandingState,
-    /// The branch that it lands on.
-    pub(crate) base: Option<String>,
-    /// How, where the person said so.
-    pub(crate) method: Option<LandMethod>,
-    pub(crate) accepted_by: String,
-    pub(crate) accepted_at: Time,
-    pub(crate) commit: Option<String>,
-    pub(crate) result: Option<String>,
-    pub(crate) verify: Option<VerifyWire>,
-    pub(crate) ended_at: Option<Time>,
-}
-
-/// What a verify command said.
-#[derive(Debug, Serialize)]
-pub(crate) struct VerifyWire {
-    pub(crate) command: String,
-    pub(crate) commit: String,
-    pub(crate) passed: bool,
-    pub(crate) exit: VerifyExit,
-    pub(crate) duration_ms: u64,
-}
-
-impl From<&Evidence> for VerifyWire {
-    fn from(evidence: &Evidence) -> Self {
-        Self {
-            command: evidence.command.clone(),
-            commit: evidence.commit.clone(),
-            passed: evidence.exit.is_passed(),
-            exit: evidence.exit,
-            duration_ms: evidence.duration_ms,
-        }
-    }
-}
-
-impl From<&Landing> for LandingWire {
-    fn from(landing: &Landing) -> Self {
-        Self {
-            id: landing.id,
-            card: landing.card,
-            state: landing.state,
-            base: landing.base.clone(),
-            method: landing.method,
-            accepted_by: landing.accepted_by.to_string(),
-            accepted_at: landing.accepted_at,
-            commit: landing.commit.clone(),
-            result: landing.result.clone(),
-            verify: landing.evidence.as_ref().map(VerifyWire::from),
-            ended_at: landing.ended_at,
         }
     }
 }

@@ -18,6 +18,7 @@ mod look;
 mod make;
 mod plan;
 mod preflight;
+mod preview;
 mod quarantine;
 mod rebase;
 mod recover;
@@ -40,6 +41,7 @@ pub(crate) use plan::base_in_store;
 
 pub use already::{LandedHow, WorkInBase};
 pub use conflict::{Conflict, ConflictText, ConflictedFile};
+pub use preview::{Preview, PreviewSpec};
 pub use refusal::Refusal;
 
 /// How a card's commits come to its base.

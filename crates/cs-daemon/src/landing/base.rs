@@ -5,6 +5,7 @@ use cs_record::Evidence;
 use cs_worktree::{ErrorClass, LocalAfterPublish, Move, MoveOutcome, MoveRecovery, Verdict};
 
 use super::ledger::{ResultRow, Step};
+use super::patience::patiently;
 use super::words::{Landed, list, not_pushed, refused};
 use super::{LandingTrouble, Next, move_step};
 use crate::borders::Border;
@@ -13,7 +14,7 @@ use crate::context::Context;
 /// Moves the base. When it had moved meanwhile, everything begins again.
 pub(super) async fn execute(cx: &Context, of: &Landed<'_>) -> Result<Next, LandingTrouble> {
     cx.deps.borders.reach(Border::L3);
-    let outcome = cx.deps.landings.execute_move(of.plan).await?;
+    let outcome = patiently(|| cx.deps.landings.execute_move(of.plan)).await?;
     cx.deps.borders.reach(Border::L4);
     Ok(match (outcome, of.pushed) {
         (MoveOutcome::Moved, _) => Next::Result(of.whole()),

@@ -24,7 +24,7 @@ const NAME_NUMBER_MAX: u32 = 1_000;
 pub(crate) enum CodebaseCommand {
     /// Register a git repository, or show under which name it is registered.
     Add(AddArgs),
-    /// Say what every tree of a codebase gets on this machine before its agent starts.
+    /// Say what every tree of a codebase gets on this machine before its agent starts, and what a landing means there.
     Set(set::SetArgs),
     /// Forget where a codebase is on this machine.
     Remove(RemoveArgs),
@@ -149,20 +149,30 @@ async fn list(app: &App) -> Result<(), Failure> {
             crate::text::shell_word(&gone.name)
         ));
     }
-    // Most people set neither: then there is nothing to see of it.
-    let is_prepared = |codebase: &CodebaseWire| !codebase.bring.is_empty() || codebase.setup.is_some();
-    let shown = if all.iter().any(is_prepared) { 4 } else { 2 };
+    // Most people set none of it: then there is nothing to see of it.
+    let verify = |codebase: &CodebaseWire| {
+        codebase
+            .landing
+            .as_ref()
+            .and_then(|landing| landing.verify.clone())
+    };
+    let is_prepared = |codebase: &CodebaseWire| {
+        !codebase.bring.is_empty() || codebase.setup.is_some() || verify(codebase).is_some()
+    };
+    let shown = if all.iter().any(is_prepared) { 5 } else { 2 };
     let row = |codebase: CodebaseWire| {
+        let verified = verify(&codebase).unwrap_or_default();
         let mut row = vec![
             codebase.name,
             codebase.path.unwrap_or_else(|| "not on this machine".to_owned()),
             codebase.bring.join(" "),
             codebase.setup.unwrap_or_default(),
+            verified,
         ];
         row.truncate(shown);
         row
     };
-    let head = ["CODEBASE", "CHECKOUT", "BRINGS", "SETUP"];
+    let head = ["CODEBASE", "CHECKOUT", "BRINGS", "SETUP", "VERIFY"];
     app.out.table(&head[..shown], all.into_iter().map(row).collect())
 }
 
@@ -189,6 +199,7 @@ fn wire(codebase: &Codebase, checkout: Option<&Checkout>) -> CodebaseWire {
             .map(|checkout| checkout.bring.clone())
             .unwrap_or_default(),
         setup: checkout.and_then(|checkout| checkout.setup.clone()),
+        landing: checkout.map(|checkout| checkout.landing.clone().policy().into()),
     }
 }
 

@@ -1,10 +1,14 @@
 //! `land`: accepts the landing of a card's work. A daemon carries it out.
 
+mod preview;
+
 use clap::Args;
-use cs_model::{IdSource, LandingId, RunState};
+use cs_model::{IdSource, LandMethod, LandingId, RunState};
 use cs_record::{AcceptLanding, Card, CardDetail, Landing, Run};
 use cs_worktree::{EntryKind, Oid, Tree, TreeStatus, Worktrees};
 
+use super::one_of::one_of;
+use super::place;
 use crate::app::{App, Desk};
 use crate::failure::Failure;
 use crate::os::SystemIds;
@@ -18,6 +22,15 @@ const FILES_LISTED: usize = 50;
 pub(crate) struct LandArgs {
     /// The card: its id, or the last digits of it.
     card: String,
+    /// Land on this branch of yours in the place of the card's base.
+    #[arg(long, value_name = "BRANCH")]
+    onto: Option<String>,
+    /// How the commits come onto it, in the place of what the codebase says: merge, squash or rebase.
+    #[arg(long = "by", value_name = "METHOD", value_parser = one_of(LandMethod::ALL, LandMethod::as_str))]
+    method: Option<LandMethod>,
+    /// Say what the landing would come to, and accept nothing. No verify command runs.
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Carries out `land`.
@@ -26,12 +39,24 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
     let id = desk.ports.reads.find_card(&args.card).await?;
     let detail = desk.ports.reads.card(id).await?;
     refuse_by_tree(app, &desk, &detail).await?;
+    if args.dry_run {
+        return preview::preview(app, &desk, &detail.card, args).await;
+    }
+    if let Some(onto) = &args.onto {
+        preview::branch(onto)?;
+    }
     let person = app.person(&desk.state).await?;
     let landing = LandingId::from_uuid(SystemIds.uuid_v7());
     let accepted = desk
         .ports
         .acts
-        .accept_landing(&AcceptLanding::new(landing, id, person))
+        .accept_landing(&AcceptLanding {
+            landing,
+            card: id,
+            person,
+            onto: args.onto.clone(),
+            method: args.method,
+        })
         .await?;
     app.wake(&desk).await;
     if app.global.json {
@@ -45,7 +70,12 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
         "landing {} of card {}{onto} is accepted; a daemon carries it out",
         accepted.id.short(),
         id.short()
-    ))
+    ))?;
+    // Only the machine that has the checkout can tell.
+    if let Ok(Some(said)) = preview::goes_to(app, &desk, &detail.card, args).await {
+        app.out.said(&said);
+    }
+    Ok(())
 }
 
 /// Refuses what the card's tree on this machine shows not to land: what is not committed, or nothing new. Without a tree here,
@@ -57,13 +87,9 @@ async fn refuse_by_tree(app: &App, desk: &Desk, detail: &CardDetail) -> Result<(
     if detail.runs.iter().any(at_work) || detail.landings.iter().any(is_landing) {
         return Ok(());
     }
-    let spec = cs_daemon::tree_spec(card).map_err(|error| {
-        Failure::failed(
-            error,
-            format!("the tree of card {} cannot be named", card.id.short()),
-        )
-    })?;
-    let Some(spec) = spec else { return Ok(()) };
+    let Some(spec) = place::spec_of(card)? else {
+        return Ok(());
+    };
     let worktrees = Worktrees::new(desk.state.git(), app.git(&desk.state).await?);
     let Some(tree) = worktrees.find_tree(&spec)? else {
         return Ok(());

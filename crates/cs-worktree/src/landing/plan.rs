@@ -25,67 +25,95 @@ impl Worktrees {
         repository: &Repository,
         spec: &LandingSpec,
     ) -> Result<LandingPlan, WorktreeError> {
-        if let Some(pattern) = spec.protected.iter().find(|p| p.matches(&spec.base)) {
-            return Ok(LandingPlan::Refused(Refusal::Protected {
-                branch: spec.base.clone(),
-                pattern: pattern.as_str().to_owned(),
-            }));
-        }
         let _lock = self.lock(&spec.tree.codebase).await?;
         let store = self.store(&spec.tree.codebase);
         store.make_ready(repository).await?;
         let quarantine = Quarantine::new(&store)?;
-        let apart = quarantine.apart();
-        // The base is mostly what the store has: what a merge with that comes to is found while the user's is looked at.
-        let known = store.own_ref(&store::base_ref(&spec.base)).await?;
-        let early = async {
-            match &known {
-                Some(known) => make::merge(&apart, known, &spec.head).await.map(Some),
-                None => Ok(None),
-            }
+        let making = Making {
+            quarantine: &quarantine,
+            is_kept: true,
         };
-        let looked = look::look(&store.git, repository, &spec.base);
-        let (looked, early) = tokio::join!(looked, early);
-        let Some(base) = fetched(&store, repository, &spec.base, looked?).await? else {
-            return Ok(LandingPlan::Refused(Refusal::BaseMissing));
-        };
-        let merge = match early? {
-            Some(merge) if known.as_ref() == Some(&base.tip) => merge,
-            _ => make::merge(&apart, &base.tip, &spec.head).await?,
-        };
-        let landing = Landing {
-            store: &apart,
-            spec,
-            earlier: store.own_ref(&store::land_ref(&spec.landing)).await?,
-            base,
-        };
-        let new = match landing.commits(merge).await? {
-            Ok(new) => new,
-            Err(plan) => return Ok(plan),
-        };
-        keep(&store, &quarantine, &landing, &new).await?;
-        let Landing { base, .. } = landing;
-        let how = match base.way {
-            Ok(how) => how,
-            Err(refusal) => return Ok(LandingPlan::Refused(refusal)),
-        };
-        let planned = Move {
-            landing: spec.landing.clone(),
-            codebase: spec.tree.codebase.clone(),
-            repository: repository.clone(),
-            base_branch: spec.base.clone(),
-            old: base.tip,
-            new,
-            how,
-        };
-        if let How::CheckedOut { worktree, git_dir } = &planned.how {
-            let place = preflight::Place { worktree, git_dir };
-            if let Some(refusal) = preflight::overlap(&store, &planned, place).await? {
-                return Ok(LandingPlan::Refused(refusal));
-            }
-        }
-        Ok(LandingPlan::Ready(planned))
+        plan(&store, repository, spec, making).await
     }
+}
+
+/// Where what a plan makes goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Making<'a> {
+    /// It is made here, apart from the store.
+    pub(super) quarantine: &'a Quarantine,
+    /// Whether it comes to the store, for a landing; otherwise it goes with the quarantine.
+    pub(super) is_kept: bool,
+}
+
+/// Plans in a store that is ready and ours.
+pub(super) async fn plan(
+    store: &Store,
+    repository: &Repository,
+    spec: &LandingSpec,
+    making: Making<'_>,
+) -> Result<LandingPlan, WorktreeError> {
+    let apart = &making.quarantine.apart();
+    if let Some(pattern) = spec.protected.iter().find(|p| p.matches(&spec.base)) {
+        return Ok(LandingPlan::Refused(Refusal::Protected {
+            branch: spec.base.clone(),
+            pattern: pattern.as_str().to_owned(),
+        }));
+    }
+    // The base is mostly what the store has: what a merge with that comes to is found while the user's is looked at.
+    let known = store.own_ref(&store::base_ref(&spec.base)).await?;
+    let early = async {
+        match &known {
+            Some(known) => make::merge(apart, known, &spec.head).await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let looked = look::look(&store.git, repository, &spec.base);
+    let (looked, early) = tokio::join!(looked, early);
+    let Some(base) = fetched(store, repository, &spec.base, looked?).await? else {
+        return Ok(LandingPlan::Refused(Refusal::BaseMissing));
+    };
+    let merge = match early? {
+        Some(merge) if known.as_ref() == Some(&base.tip) => merge,
+        _ => make::merge(apart, &base.tip, &spec.head).await?,
+    };
+    let landing = Landing {
+        store: apart,
+        spec,
+        earlier: store.own_ref(&store::land_ref(&spec.landing)).await?,
+        base,
+    };
+    let new = match landing.commits(merge).await? {
+        Ok(new) => new,
+        Err(plan) => return Ok(plan),
+    };
+    let holds_it = if making.is_kept {
+        keep(store, making.quarantine, &landing, &new).await?;
+        store
+    } else {
+        apart
+    };
+    let Landing { base, .. } = landing;
+    let how = match base.way {
+        Ok(how) => how,
+        Err(refusal) => return Ok(LandingPlan::Refused(refusal)),
+    };
+    let planned = Move {
+        landing: spec.landing.clone(),
+        codebase: spec.tree.codebase.clone(),
+        repository: repository.clone(),
+        base_branch: spec.base.clone(),
+        old: base.tip,
+        new,
+        how,
+    };
+    if let How::CheckedOut { worktree, git_dir } = &planned.how {
+        let place = preflight::Place { worktree, git_dir };
+        if let Some(refusal) = preflight::overlap(holds_it, &planned, place).await? {
+            return Ok(LandingPlan::Refused(refusal));
+        }
+    }
+    Ok(LandingPlan::Ready(planned))
 }
 
 /// A base of the user's, and its commit in the store. The branches are fetched only where this one is not what the store has.

@@ -66,6 +66,14 @@ pub enum Refusal {
     ByGit,
 }
 
+impl Refusal {
+    /// Whether it is for a lock that git holds for a moment: it may be gone as soon as one asks again.
+    #[must_use]
+    pub const fn passes_soon(&self) -> bool {
+        matches!(self, Self::BaseBusy(BusyWith::IndexLock | BusyWith::RefLock))
+    }
+}
+
 impl fmt::Display for Refusal {
     /// Says it to a person, with what to do and without local paths.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

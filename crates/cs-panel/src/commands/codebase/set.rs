@@ -1,9 +1,16 @@
-//! `codebase set`: what every tree of a codebase gets on this machine before its agent starts.
+//! `codebase set`: what every tree of a codebase gets on this machine, and what it means to land on it.
+
+use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use cs_model::{LandMethod, LandingTarget, Publish};
+use cs_worktree::BranchPattern;
 
+use super::super::one_of::one_of;
 use super::{named, wire};
 use crate::app::App;
+use crate::checkouts::Checkout;
 use crate::failure::Failure;
 use crate::text;
 
@@ -11,6 +18,10 @@ use crate::text;
 const PATTERNS_MAX: usize = 100;
 /// How long a pattern or a command is, at most.
 const TEXT_MAX_BYTES: usize = 16 * 1024;
+/// How long setup and verify of a landing may take together, at most.
+const VERIFY_LIMIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// The target of a codebase of which none is noted.
+const AUTO: &str = "auto";
 
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
@@ -25,9 +36,75 @@ pub(crate) struct SetArgs {
     /// A command for /bin/sh that makes a new tree ready for its agent, such as `npm ci`.
     #[arg(long, value_name = "COMMAND", conflicts_with = "no_setup")]
     setup: Option<String>,
-    /// Run no command.
+    /// Run no command before an agent.
     #[arg(long)]
     no_setup: bool,
+    #[command(flatten)]
+    landing: LandingArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What a landing means")]
+struct LandingArgs {
+    /// A command for /bin/sh that must succeed on the merged result before anything moves, such as `cargo test`.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "no_verify")]
+    verify: Option<String>,
+    /// Land unverified.
+    #[arg(long)]
+    no_verify: bool,
+    /// How long setup and verify may take together, such as `45min` [default: 30min].
+    #[arg(long, value_name = "SPAN")]
+    verify_limit: Option<humantime::Duration>,
+    /// How commits come onto the base.
+    #[arg(long, value_name = "METHOD", value_parser = one_of(LandMethod::ALL, LandMethod::as_str))]
+    land_by: Option<LandMethod>,
+    /// What a landing moves. `auto`: as `push` where the base has a branch at a remote, else as `local`.
+    #[arg(long, value_name = "TARGET", value_parser = target())]
+    target: Option<TargetArg>,
+    /// When the branch of a card goes to the remote beside its landing.
+    #[arg(long, value_name = "WHEN", value_parser = one_of(Publish::ALL, Publish::as_str))]
+    publish: Option<Publish>,
+    /// Branches that no landing moves here, `*` for any characters; in place of those before.
+    #[arg(long, value_name = "BRANCH", num_args = 1.., conflicts_with = "no_protect")]
+    protect: Vec<String>,
+    /// Let landings move every branch.
+    #[arg(long)]
+    no_protect: bool,
+}
+
+/// A target that was named, or what is usual.
+#[derive(Debug, Clone, Copy)]
+enum TargetArg {
+    Auto,
+    Named(LandingTarget),
+}
+
+fn target() -> impl TypedValueParser<Value = TargetArg> {
+    let names = std::iter::once(AUTO).chain(LandingTarget::ALL.iter().map(|target| target.as_str()));
+    PossibleValuesParser::new(names.collect::<Vec<_>>())
+        .map(|name| name.parse().map_or(TargetArg::Auto, TargetArg::Named))
+}
+
+impl LandingArgs {
+    fn note(self, checkout: &mut Checkout) {
+        let note = &mut checkout.landing;
+        if self.no_verify || self.verify.is_some() {
+            note.verify = self.verify;
+        }
+        if let Some(limit) = self.verify_limit {
+            note.verify_limit_s = Some(limit.as_secs());
+        }
+        note.method = self.land_by.or(note.method);
+        note.publish = self.publish.or(note.publish);
+        match self.target {
+            Some(TargetArg::Auto) => note.target = None,
+            Some(TargetArg::Named(target)) => note.target = Some(target),
+            None => {}
+        }
+        if self.no_protect || !self.protect.is_empty() {
+            note.protected = self.protect;
+        }
+    }
 }
 
 /// Carries out `codebase set`; without anything to set it shows what is.
@@ -42,6 +119,7 @@ pub(crate) async fn set(app: &App, args: SetArgs) -> Result<(), Failure> {
         if args.no_setup || args.setup.is_some() {
             checkout.setup = args.setup;
         }
+        args.landing.note(checkout);
     })?;
     let Some(checkout) = changed else {
         return Err(Failure::Refused(format!(
@@ -53,22 +131,50 @@ pub(crate) async fn set(app: &App, args: SetArgs) -> Result<(), Failure> {
     if app.global.json {
         return app.out.json(&wire(&codebase, Some(&checkout)));
     }
-    let bring = match checkout.bring.as_slice() {
+    app.out
+        .line(&format!("codebase {}\n{}", codebase.name, lines(checkout)))
+}
+
+/// Says what is set, a line each.
+fn lines(checkout: Checkout) -> String {
+    let list = |patterns: &[String]| match patterns {
         [] => "nothing".to_owned(),
         patterns => patterns.join(" "),
     };
-    let setup = checkout.setup.as_deref().unwrap_or("nothing");
-    app.out.line(&format!(
-        "codebase {}\n  brings  {}\n  setup   {}",
-        codebase.name,
-        text::one_line(&bring, 1_000),
-        text::one_line(setup, 1_000)
-    ))
+    let policy = checkout.landing.policy();
+    let verify = policy.verify.map_or_else(
+        || "nothing: what merges lands".to_owned(),
+        |command| {
+            let limit = humantime::format_duration(policy.verify_limit);
+            format!("{} (within {limit})", text::one_line(&command, 1_000))
+        },
+    );
+    let moves = match policy.target {
+        None => "your branch, and the remote's where it has one",
+        Some(LandingTarget::Local) => "your branch only",
+        Some(LandingTarget::Push) => "the remote's branch, then yours",
+        Some(LandingTarget::PullRequest) => "no branch: that of the card is published for a pull request",
+    };
+    let publishes = match policy.publish {
+        Publish::Never => "by itself never",
+        Publish::OnEnd => "when an agent ends",
+        Publish::OnLanding => "when it has landed",
+    };
+    let rows = [
+        ("brings", list(&checkout.bring)),
+        ("setup", checkout.setup.unwrap_or_else(|| "nothing".to_owned())),
+        ("verify", verify),
+        ("lands", format!("by {}; moves {moves}", policy.method)),
+        ("publishes", format!("the card's branch {publishes}")),
+        ("protects", list(&policy.protected)),
+    ];
+    let row = |(name, value): &(&str, String)| format!("  {name:<9}  {}", text::one_line(value, 1_000));
+    rows.iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
 fn check(args: &SetArgs) -> Result<(), Failure> {
     let bad = |what: &str, expected: &str| Err(Failure::Usage(format!("{what}, expected {expected}")));
-    if args.bring.len() > PATTERNS_MAX {
+    if args.bring.len() > PATTERNS_MAX || args.landing.protect.len() > PATTERNS_MAX {
         return bad("there are too many patterns", "at most 100");
     }
     for pattern in &args.bring {
@@ -80,8 +186,22 @@ fn check(args: &SetArgs) -> Result<(), Failure> {
             );
         }
     }
-    if args.setup.as_deref().is_some_and(|command| !is_text(command)) {
+    for pattern in &args.landing.protect {
+        if BranchPattern::new(pattern.as_str()).is_err() {
+            let shown = text::one_line(pattern, 80);
+            return bad(
+                &format!("`{shown}` cannot name a branch"),
+                "one such as `main` or `release/*`",
+            );
+        }
+    }
+    let commands = [&args.setup, &args.landing.verify];
+    if commands.into_iter().flatten().any(|command| !is_text(command)) {
         return bad("this cannot be a command", "a line for /bin/sh of at most 16 KiB");
+    }
+    let limit = args.landing.verify_limit.map(Duration::from);
+    if limit.is_some_and(|limit| limit < Duration::from_secs(1) || limit > VERIFY_LIMIT_MAX) {
+        return bad("this cannot be a limit", "a span from 1s to 24h, such as `45min`");
     }
     Ok(())
 }

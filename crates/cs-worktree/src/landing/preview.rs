@@ -1,0 +1,92 @@
+//! What a landing would come to, for somebody who only wants to know.
+
+use super::plan::{self, Making};
+use super::quarantine::Quarantine;
+use super::{LandMethod, LandingPlan, LandingSpec};
+use crate::Worktrees;
+use crate::error::WorktreeError;
+use crate::keys::{BranchName, LandingKey};
+use crate::pattern::BranchPattern;
+use crate::repository::Repository;
+use crate::status;
+use crate::tree::TreeSpec;
+
+/// The landing that is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviewSpec {
+    /// The card.
+    pub tree: TreeSpec,
+    /// The user's branch to land on.
+    pub base: BranchName,
+    /// How.
+    pub method: LandMethod,
+    /// The branches that must not be moved here.
+    pub protected: Vec<BranchPattern>,
+}
+
+/// What it would come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// As of a landing now. A move in it is not for carrying out: its commit is gone.
+    pub plan: LandingPlan,
+    /// How many commits the card has that the base has not.
+    pub commits: usize,
+    /// How many files the move would change; 0 without one.
+    pub files: usize,
+}
+
+impl Worktrees {
+    /// Says what landing a card would come to, with what is committed in its tree now, or was saved of it where the tree is not here.
+    ///
+    /// What it makes goes with it; in the store are the branches of the user's repository as they are now. It asks no remote and runs
+    /// no verify command.
+    ///
+    /// # Errors
+    /// [`WorktreeError::NoCard`]: the card was never worked on here. [`WorktreeError::CodebaseBusy`], or git failed.
+    pub async fn preview_landing(
+        &self,
+        repository: &Repository,
+        asked: &PreviewSpec,
+    ) -> Result<Preview, WorktreeError> {
+        let _lock = self.lock(&asked.tree.codebase).await?;
+        let store = self.store(&asked.tree.codebase);
+        store.make_ready(repository).await?;
+        let of_tree = match self.find_tree(&asked.tree)? {
+            Some(tree) => status::fetch_head(&store, &tree).await?,
+            None => None,
+        };
+        let head = match of_tree {
+            Some(head) => head,
+            None => store.card_head(&asked.tree.card).await?,
+        };
+        let spec = LandingSpec {
+            landing: LandingKey::new("preview").expect("it is a plain word"),
+            tree: asked.tree.clone(),
+            base: asked.base.clone(),
+            method: asked.method,
+            protected: asked.protected.clone(),
+            head: head.clone(),
+            message: "Preview".to_owned(),
+            author: self.git().identity().clone(),
+        };
+        let quarantine = Quarantine::new(&store)?;
+        let making = Making {
+            quarantine: &quarantine,
+            is_kept: false,
+        };
+        let plan = plan::plan(&store, repository, &spec, making).await?;
+        let (commits, files) = match &plan {
+            LandingPlan::Ready(planned) => (
+                store.count(&planned.old, &head).await?,
+                super::preflight::changes(&quarantine.apart(), planned)
+                    .await?
+                    .len(),
+            ),
+            LandingPlan::AlreadyLanded { .. }
+            | LandingPlan::NothingToLand
+            | LandingPlan::Conflict(_)
+            | LandingPlan::Refused(_) => (0, 0),
+        };
+        Ok(Preview { plan, commits, files })
+    }
+}

@@ -1,0 +1,185 @@
+//! What a person can say about a landing, and what they are told before it.
+
+use serde_json::json;
+
+use crate::desk::Desk;
+
+/// A card whose agent changes the README in two commits and offers it.
+fn offered(desk: &Desk) -> String {
+    desk.script(&json!([{"when": "any", "steps": [
+        {"write_file": {"path": "README", "text": "theirs\n"}}, {"commit": "Write it"},
+        {"write_file": {"path": "new.txt", "text": "new\n"}}, {"commit": "Add one"},
+        {"offer_landing": {"summary": "A README"}}, {"final": "Done."}]}]));
+    let card = desk.send("Write a README");
+    desk.run_once();
+    card
+}
+
+fn tip(desk: &Desk, branch: &str) -> String {
+    desk.git(&["rev-parse", branch])
+}
+
+#[test]
+fn a_dry_run_says_what_would_come_of_a_landing_and_changes_nothing() {
+    let desk = Desk::new();
+    let card = offered(&desk);
+    desk.ok(&[
+        "codebase",
+        "set",
+        "repo",
+        "--verify",
+        "make check",
+        "--land-by",
+        "squash",
+    ]);
+    let refs = desk.git(&["for-each-ref"]);
+    let told = desk.ok(&["land", &card, "--dry-run"]);
+    for part in [
+        "on main by squash",
+        "2 commits, 2 files changed",
+        "make check (not run now)",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    let told = desk.json(&["land", &card, "--dry-run", "--by", "rebase"]);
+    assert_eq!(
+        (&told["outcome"], &told["method"], &told["commits"]),
+        (&json!("ready"), &json!("rebase"), &json!(2)),
+        "{told}"
+    );
+    desk.git(&["branch", "other"]);
+    std::fs::write(desk.path("repo/README"), "mine\n").expect("written");
+    let output = desk
+        .panel(&["land", &card, "--dry-run"])
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(
+        told.contains("README") && told.contains("commit or stash"),
+        "{told}"
+    );
+    desk.commit_all("Mine");
+    let output = desk
+        .panel(&["land", &card, "--dry-run", "--json"])
+        .output()
+        .expect("it runs");
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        (&told["outcome"], &told["conflicts"]),
+        (&json!("conflict"), &json!(["README"])),
+        "{told}"
+    );
+    let told = desk.ok(&["land", &card, "--dry-run", "--onto", "other"]);
+    assert!(told.contains("on other by squash"), "{told}");
+    desk.ok(&["codebase", "set", "repo", "--protect", "main", "oth*"]);
+    let output = desk
+        .panel(&["land", &card, "--dry-run", "--onto", "other"])
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("protected"), "{told}");
+    desk.fails(2, &["land", &card, "--dry-run", "--onto", "a..b"]);
+    desk.fails(2, &["land", &card, "--by", "magic"]);
+    assert_eq!(desk.card(&card)["landings"], json!([]));
+    desk.git(&["branch", "-D", "other"]);
+    let kept = desk
+        .git(&["for-each-ref"])
+        .replace(tip(&desk, "main").trim(), tip(&desk, "main~1").trim());
+    assert_eq!(kept, refs);
+}
+
+#[test]
+fn a_card_lands_on_the_branch_and_in_the_way_that_its_person_says() {
+    let desk = Desk::new();
+    let card = offered(&desk);
+    desk.git(&["branch", "release"]);
+    let before = tip(&desk, "main");
+    desk.ok(&["land", &card, "--onto", "release", "--by", "rebase"]);
+    desk.run_once();
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+    assert_eq!(tip(&desk, "main"), before);
+    let log = desk.git(&["log", "--format=%s", "release"]);
+    assert_eq!(log, "Add one\nWrite it\nFirst\n");
+}
+
+#[test]
+fn a_card_that_its_person_has_squashed_by_hand_is_landed_without_a_move() {
+    let desk = Desk::new();
+    let card = offered(&desk);
+    let branch = desk.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/cs"]);
+    desk.git(&["merge", "--quiet", "--squash", branch.trim()]);
+    desk.commit_all("By hand");
+    let before = tip(&desk, "main");
+    let told = desk.ok(&["land", &card, "--dry-run"]);
+    assert!(told.contains("already, squashed as"), "{told}");
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+    assert_eq!(tip(&desk, "main"), before);
+}
+
+#[test]
+fn what_a_landing_means_is_set_shown_and_taken_back() {
+    let desk = Desk::new();
+    offered(&desk);
+    let told = desk.ok(&["codebase", "set", "repo"]);
+    assert!(told.contains("by merge; moves your branch"), "{told}");
+    let set = [
+        "codebase",
+        "set",
+        "repo",
+        "--verify",
+        "make",
+        "--verify-limit",
+        "45min",
+        "--land-by",
+        "rebase",
+        "--target",
+        "local",
+        "--publish",
+        "on_end",
+        "--protect",
+        "main",
+        "release/*",
+    ];
+    let shown = desk.json(&set);
+    let expected = json!({"verify": "make", "verify_limit_s": 2_700, "method": "rebase", "target": "local",
+        "publish": "on_end", "protected": ["main", "release/*"]});
+    assert_eq!(shown["landing"], expected);
+    let told = desk.ok(&["codebase", "list"]);
+    assert!(told.contains("VERIFY") && told.contains("make"), "{told}");
+    let back = [
+        "codebase",
+        "set",
+        "repo",
+        "--no-verify",
+        "--verify-limit",
+        "30min",
+        "--land-by",
+        "merge",
+        "--target",
+        "auto",
+        "--publish",
+        "never",
+        "--no-protect",
+    ];
+    let shown = desk.json(&back);
+    assert_eq!(
+        (
+            &shown["landing"]["verify"],
+            &shown["landing"]["target"],
+            &shown["landing"]["protected"]
+        ),
+        (&json!(null), &json!(null), &json!([]))
+    );
+    for wrong in [
+        ["--verify-limit", "0s"],
+        ["--verify-limit", "2days"],
+        ["--protect", "a..b"],
+        ["--target", "moon"],
+        ["--verify", " "],
+    ] {
+        desk.fails(2, &[&["codebase", "set", "repo"], &wrong[..]].concat());
+    }
+}
