@@ -181,9 +181,17 @@ async fn push(
     if store.commit(publish.commit.as_str()).await?.is_none() {
         return Ok((Some(to), Verdict::NotHere.into()));
     }
-    let contents = lfs::new_contents(store, repository, publish, &to).await?;
-    if contents > 0 {
-        return Ok((Some(to), Verdict::Lfs { contents }.into()));
+    match lfs::new_contents(store, repository, publish, &to).await {
+        Ok(0) => {}
+        Ok(contents) => return Ok((Some(to), Verdict::Lfs { contents }.into())),
+        // What cannot be looked at may point to contents that nobody would upload.
+        Err(WorktreeError::Git(GitError::OverCap { .. })) => {
+            let words = "there is too much that this remote does not have to look for contents of git-lfs in it: fetch from it, or \
+                         push the base to it once yourself"
+                .to_owned();
+            return Ok((Some(to), Verdict::Other { words }.into()));
+        }
+        Err(error) => return Err(error),
     }
     let urls = repository.push_urls(&store.git, &to.remote).await?;
     let Some(url) = urls.first() else {

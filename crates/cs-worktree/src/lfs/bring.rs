@@ -106,10 +106,16 @@ async fn copy_all(store: &Store, pointers: Vec<Pointer>, to: PathBuf) -> Result<
 
 /// The pointers in the history of a commit, without what is reachable from `but`.
 async fn pointers_of(store: &Store, commit: &Oid, but: &[&str]) -> Result<Vec<Pointer>, WorktreeError> {
-    pointers_in(store, &|op| store.call(op), commit, but).await
+    match pointers_in(store, &|op| store.call(op), commit, but).await {
+        Err(WorktreeError::Git(error @ GitError::OverCap { .. })) => {
+            tracing::warn!(%commit, %error, "too much to look for contents of LFS in");
+            Ok(Vec::new())
+        }
+        other => other,
+    }
 }
 
-/// The same, asked of another repository.
+/// The same, asked of another repository. A history of which the list is too long is an error.
 pub(crate) async fn pointers_in(
     store: &Store,
     call: &(dyn Fn(&'static str) -> Call + Sync),
@@ -123,14 +129,7 @@ pub(crate) async fn pointers_in(
         POINTER_MAX_BYTES + 1
     );
     let list = list.arg(small).arg(commit.as_str()).arg("--not").args(but);
-    let out = match store.git.ok(list).await {
-        Ok(out) => out,
-        Err(error @ GitError::OverCap { .. }) => {
-            tracing::warn!(%commit, %error, "too much to look for contents of LFS in");
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let out = store.git.ok(list).await?;
     let names: Vec<&[u8]> = out.lines().collect();
     let mut pointers = Vec::new();
     for some in names.chunks(READ_AT_ONCE) {

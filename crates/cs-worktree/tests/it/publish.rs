@@ -309,6 +309,33 @@ async fn a_remote_that_says_nothing_is_given_up() {
     assert!(verdict.may_pass());
 }
 
+/// What cannot be looked through may point to contents that nobody uploads.
+#[tokio::test]
+async fn a_history_that_is_too_long_to_look_for_contents_of_lfs_in_is_not_published() {
+    let bench = with_remote("").await;
+    let (tree, _) = bench.card_with("c1", "one", "1\n").await;
+    for n in 0..40 {
+        bench
+            .agent_commits(&tree, &format!("f{n}"), &format!("{n}\n"))
+            .await;
+    }
+    let tip = bench.collect(&tree, "r2").await.tip;
+    let dir = bench.dir.path().canonicalize().unwrap();
+    let setup = GitSetup {
+        output_max_bytes: 1024,
+        ..GitSetup::new(search_path(), dir.join("home"), dir.join("state"))
+    };
+    let capped = Worktrees::new(dir.join("state"), Git::probe(setup).await.unwrap());
+    let published = capped
+        .publish(&bench.repository, &card(&tree, &tip))
+        .await
+        .unwrap();
+    let Verdict::Other { words } = published.verdict else {
+        panic!("{published:?}");
+    };
+    assert!(words.contains("git-lfs"), "{words}");
+}
+
 #[tokio::test]
 async fn commits_that_point_to_new_contents_of_lfs_are_not_published() {
     let bench = with_remote("").await;
