@@ -61,6 +61,11 @@ pub enum PublishTo {
         /// The user's branch.
         base: BranchName,
     },
+    /// As a base, where the person publishes it already; [`Verdict::NoRemote`] where they do not.
+    Followed {
+        /// The user's branch.
+        base: BranchName,
+    },
 }
 
 /// What became of it.
@@ -93,7 +98,7 @@ enum Mode {
 impl PublishTo {
     fn base(&self) -> &BranchName {
         match self {
-            Self::Card { base, .. } | Self::Base { base } => base,
+            Self::Card { base, .. } | Self::Base { base } | Self::Followed { base } => base,
         }
     }
 }
@@ -167,12 +172,17 @@ async fn push(
     publish: &Publish,
     mode: Mode,
 ) -> Result<(Option<RemoteBranch>, Pushed), WorktreeError> {
-    let Some(remote) = repository.remote_of(&store.git, publish.to.base()).await? else {
+    let base = publish.to.base();
+    let remote = match &publish.to {
+        PublishTo::Card { .. } | PublishTo::Base { .. } => repository.remote_of(&store.git, base).await?,
+        PublishTo::Followed { .. } => repository.followed(&store.git, base).await?,
+    };
+    let Some(remote) = remote else {
         return Ok((None, Verdict::NoRemote.into()));
     };
     let branch = match &publish.to {
         PublishTo::Card { branch, .. } => branch.clone(),
-        PublishTo::Base { .. } => remote.branch,
+        PublishTo::Base { .. } | PublishTo::Followed { .. } => remote.branch,
     };
     let to = RemoteBranch {
         branch,

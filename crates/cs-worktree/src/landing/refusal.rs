@@ -101,14 +101,14 @@ impl fmt::Display for Refusal {
                 files,
             ),
             Self::BaseBusy(what) => write!(f, "{}; finish it first", what.text()),
-            Self::BaseMissing => f.write_str("the base branch does not exist"),
+            Self::BaseMissing => f.write_str("the base branch does not exist; make it, or name another with `--onto`"),
             Self::CheckedOutTwice => {
-                f.write_str("the base branch is checked out in more than one working tree")
+                f.write_str("the base branch is checked out in more than one working tree; switch to another branch in all but one of them")
             }
             Self::CheckoutMissing => f.write_str(
                 "the working tree that has the base checked out is gone; run `git worktree prune`",
             ),
-            Self::UnrelatedHistories => f.write_str("the card and the base branch have no commit in common"),
+            Self::UnrelatedHistories => f.write_str("the card and the base branch have no commit in common; name the branch that the card came from with `--onto`"),
             Self::Protected { branch, pattern } => write!(
                 f,
                 "the branch {branch} is protected by the rule {pattern:?}; land by a pull request, which publishes the card's branch, \
@@ -131,7 +131,7 @@ impl fmt::Display for Refusal {
                 "commit {} of the card begins a history of its own and cannot be rebased; land it by a merge or squash it",
                 commit.short()
             ),
-            Self::ByGit => f.write_str("git refused to fast-forward the checked-out base branch"),
+            Self::ByGit => f.write_str("git refused to fast-forward the checked-out base branch; look at `git status` in its working tree and put right what it shows"),
         }
     }
 }

@@ -27,6 +27,32 @@ pub enum LocalAfterPublish {
 }
 
 impl Worktrees {
+    /// Whether the base moved since a landing was planned on it, so that the planned commit, were it published, would not be what the
+    /// base can be moved to. Cheap. One that holds that commit already has not.
+    ///
+    /// # Errors
+    /// Git failed.
+    pub async fn base_moved(&self, planned: &Move) -> Result<bool, WorktreeError> {
+        let tip = planned
+            .repository
+            .branch_tip(self.git(), &planned.base_branch)
+            .await?;
+        let Some(tip) = tip else {
+            return Ok(true);
+        };
+        if tip == planned.old {
+            return Ok(false);
+        }
+        let holds = planned.repository.call("merge-base").args([
+            "merge-base",
+            "--is-ancestor",
+            planned.new.as_str(),
+            tip.as_str(),
+        ]);
+        // Git fails where the commit is not there at all.
+        Ok(self.git().run(holds).await?.code != 0)
+    }
+
     /// Says what can be done with the local base after the commit of a landing was published, however it moved meanwhile. Such a
     /// landing is not planned again: the remote holds that commit. Nothing of the user's is touched; after a crash it is asked again.
     ///

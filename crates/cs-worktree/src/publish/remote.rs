@@ -39,31 +39,87 @@ impl Repository {
         git: &Git,
         branch: &BranchName,
     ) -> Result<Option<RemoteBranch>, WorktreeError> {
-        let listed = git.ok(self.call("remote").arg("remote")).await?;
-        let remotes: Vec<String> = listed
-            .lines()
-            .map(|name| name.to_str_lossy().into_owned())
-            .collect();
-        if remotes.is_empty() {
-            return Ok(None);
-        }
-        let followed = self.setting(git, &format!("branch.{branch}.remote")).await?;
-        if let Some(remote) = followed.filter(|name| remotes.contains(name)) {
-            let there = self.setting(git, &format!("branch.{branch}.merge")).await?;
-            let there = there.and_then(|name| BranchName::new(name.strip_prefix("refs/heads/")?).ok());
+        let remotes = self.remotes(git).await?;
+        if let Some((remote, there)) = self.upstream_of(git, branch, &remotes).await? {
             return Ok(Some(RemoteBranch {
                 remote,
                 branch: there.unwrap_or_else(|| branch.clone()),
             }));
         }
-        let remote = match remotes.as_slice() {
-            [only] => Some(only.clone()),
-            several => several.iter().find(|name| *name == "origin").cloned(),
-        };
-        Ok(remote.map(|remote| RemoteBranch {
+        Ok(usual(&remotes).map(|remote| RemoteBranch {
             remote,
             branch: branch.clone(),
         }))
+    }
+
+    /// Where the person publishes a local branch already: where it follows a branch of its own name, or one of another name that
+    /// `push.default` lets them push to; else where a remote had it when it was last fetched or pushed. `branch.*.pushRemote` and
+    /// `remote.pushDefault` come before what it follows. Asks no remote. `None`: it is private, as far as can be told.
+    ///
+    /// # Errors
+    /// Git failed.
+    pub async fn followed(
+        &self,
+        git: &Git,
+        branch: &BranchName,
+    ) -> Result<Option<RemoteBranch>, WorktreeError> {
+        let remotes = self.remotes(git).await?;
+        let mut push_to = self.setting(git, &format!("branch.{branch}.pushRemote")).await?;
+        if push_to.is_none() {
+            push_to = self.setting(git, "remote.pushDefault").await?;
+        }
+        // People name one that does not exist to keep a branch from being pushed.
+        if push_to.as_ref().is_some_and(|name| !remotes.contains(name)) {
+            return Ok(None);
+        }
+        let upstream = self.upstream_of(git, branch, &remotes).await?;
+        if let Some((remote, Some(there))) = &upstream
+            && push_to.as_ref().is_none_or(|name| name == remote)
+            && (there == branch || self.pushes_to_upstream(git).await?)
+        {
+            return Ok(Some(RemoteBranch {
+                remote: remote.clone(),
+                branch: there.clone(),
+            }));
+        }
+        let upstream = upstream.map(|(remote, _)| remote);
+        let Some(remote) = push_to.or(upstream).or_else(|| usual(&remotes)) else {
+            return Ok(None);
+        };
+        let there = format!("refs/remotes/{remote}/{branch}");
+        let is_there = self.commit_of(git, &there).await?.is_some();
+        Ok(is_there.then(|| RemoteBranch {
+            remote,
+            branch: branch.clone(),
+        }))
+    }
+
+    async fn remotes(&self, git: &Git) -> Result<Vec<String>, WorktreeError> {
+        let listed = git.ok(self.call("remote").arg("remote")).await?;
+        let names = listed.lines().map(|name| name.to_str_lossy().into_owned());
+        Ok(names.collect())
+    }
+
+    /// The remote that a branch follows, if it is one of these, and the branch there.
+    async fn upstream_of(
+        &self,
+        git: &Git,
+        branch: &BranchName,
+        remotes: &[String],
+    ) -> Result<Option<(String, Option<BranchName>)>, WorktreeError> {
+        let remote = self.setting(git, &format!("branch.{branch}.remote")).await?;
+        let Some(remote) = remote.filter(|name| remotes.contains(name)) else {
+            return Ok(None);
+        };
+        let there = self.setting(git, &format!("branch.{branch}.merge")).await?;
+        let there = there.and_then(|name| BranchName::new(name.strip_prefix("refs/heads/")?).ok());
+        Ok(Some((remote, there)))
+    }
+
+    /// A branch that was made from one of a remote follows that, and is not meant to become it.
+    async fn pushes_to_upstream(&self, git: &Git) -> Result<bool, WorktreeError> {
+        let how = self.setting(git, "push.default").await?;
+        Ok(how.is_some_and(|how| how == "upstream" || how == "tracking"))
     }
 
     async fn setting(&self, git: &Git, name: &str) -> Result<Option<String>, WorktreeError> {
@@ -94,5 +150,13 @@ impl Repository {
         let directories: Vec<PathBuf> = urls.iter().filter_map(real).collect();
         urls.extend(directories.into_iter().map(PathBuf::into_os_string));
         Ok(urls)
+    }
+}
+
+/// The remote of a branch that names none.
+fn usual(remotes: &[String]) -> Option<String> {
+    match remotes {
+        [only] => Some(only.clone()),
+        several => several.iter().find(|name| *name == "origin").cloned(),
     }
 }

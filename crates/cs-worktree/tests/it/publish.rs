@@ -179,6 +179,122 @@ async fn the_table_of_which_remote_belongs_to_a_base() {
     }
 }
 
+/// Settings, remote-tracking refs, and where the branch `main` is published already.
+type Followed = (
+    &'static [(&'static str, &'static str)],
+    &'static [&'static str],
+    Option<&'static str>,
+);
+
+#[tokio::test]
+async fn a_branch_is_published_only_where_the_person_publishes_it() {
+    const FOLLOWS: [(&str, &str); 2] = [
+        ("branch.main.remote", "origin"),
+        ("branch.main.merge", "refs/heads/main"),
+    ];
+    const OTHER: [(&str, &str); 2] = [
+        ("branch.main.remote", "origin"),
+        ("branch.main.merge", "refs/heads/trunk"),
+    ];
+    let cases: [Followed; 12] = [
+        (&[], &[], None),
+        (&[], &["origin/other", "fork/main"], None),
+        (&[], &["origin/main"], Some("origin/main")),
+        (&FOLLOWS, &[], Some("origin/main")),
+        // It was made from another branch, as `git switch --create main origin/trunk` makes it.
+        (&OTHER, &["origin/trunk"], None),
+        (&OTHER, &["origin/trunk", "origin/main"], Some("origin/main")),
+        (
+            &[OTHER[0], OTHER[1], ("push.default", "upstream")],
+            &[],
+            Some("origin/trunk"),
+        ),
+        (
+            &[FOLLOWS[0], FOLLOWS[1], ("remote.pushDefault", "fork")],
+            &[],
+            None,
+        ),
+        (
+            &[FOLLOWS[0], FOLLOWS[1], ("remote.pushDefault", "fork")],
+            &["fork/main"],
+            Some("fork/main"),
+        ),
+        (
+            &[
+                ("remote.pushDefault", "fork"),
+                ("branch.main.pushRemote", "origin"),
+            ],
+            &["origin/main"],
+            Some("origin/main"),
+        ),
+        (
+            &[FOLLOWS[0], FOLLOWS[1], ("branch.main.pushRemote", "no_push")],
+            &["origin/main"],
+            None,
+        ),
+        (
+            &[
+                ("branch.main.remote", "."),
+                ("branch.main.merge", "refs/heads/other"),
+            ],
+            &[],
+            None,
+        ),
+    ];
+    for (settings, tracked, expected) in cases {
+        let bench = Bench::new().await;
+        for remote in ["origin", "fork"] {
+            git(&bench.user, &["remote", "add", remote, "/nowhere"]).await;
+        }
+        for (name, value) in settings {
+            git(&bench.user, &["config", name, value]).await;
+        }
+        for name in tracked {
+            git(
+                &bench.user,
+                &["update-ref", &format!("refs/remotes/{name}"), "main"],
+            )
+            .await;
+        }
+        let main = branch("main");
+        let found = bench.repository.followed(bench.worktrees.git(), &main).await;
+        let found = found.unwrap().map(|to| to.to_string());
+        assert_eq!(found.as_deref(), expected, "{settings:?} {tracked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_base_that_is_private_is_not_published_unless_that_is_asked_for() {
+    let bench = Bench::new().await;
+    bench.remote("origin").await;
+    let (tree, tip) = bench.card_with("c1", "one", "1\n").await;
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    let mut what = base(&planned);
+    what.to = PublishTo::Followed {
+        base: planned.base_branch.clone(),
+    };
+    assert_eq!(publish(&bench, &what).await.verdict, Verdict::NoRemote);
+    assert_eq!(in_remote(&bench, &["for-each-ref"]).await, "");
+    assert_eq!(publish(&bench, &base(&planned)).await.verdict, Verdict::Published);
+}
+
+#[tokio::test]
+async fn a_base_that_moved_since_it_was_planned_on_says_so() {
+    let bench = Bench::new().await;
+    let (tree, tip) = bench.card_with("c1", "one", "1\n").await;
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    assert!(!bench.worktrees.base_moved(&planned).await.unwrap());
+    git(&bench.user, &["commit", "-q", "--allow-empty", "-m", "Mine"]).await;
+    assert!(bench.worktrees.base_moved(&planned).await.unwrap());
+    git(&bench.user, &["reset", "-q", "--hard", planned.old.as_str()]).await;
+    bench.worktrees.execute_move(&planned).await.unwrap();
+    git(&bench.user, &["commit", "-q", "--allow-empty", "-m", "Mine"]).await;
+    assert!(
+        !bench.worktrees.base_moved(&planned).await.unwrap(),
+        "it holds the landing"
+    );
+}
+
 /// One push to a remote in some state: the verdict has this name, and the remote's branches are what they were.
 async fn check_refused<F: Future<Output = ()>>(make: impl FnOnce(PathBuf) -> F, name: &str, word: &str) {
     let bench = with_remote("").await;
