@@ -5,10 +5,10 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
-use crate::verify::{nothing_is_left, noting, offered, verified};
+use crate::verify::{nothing_is_left, noting, offered, set_landing, verified};
 
 /// A bare repository beside the user's, which follows it.
-fn remote(desk: &Desk) -> String {
+pub(crate) fn remote(desk: &Desk) -> String {
     let path = desk.path("remote.git").display().to_string();
     desk.git(&["init", "--quiet", "--bare", "--initial-branch=main", &path]);
     desk.git(&["remote", "add", "origin", &path]);
@@ -16,7 +16,8 @@ fn remote(desk: &Desk) -> String {
     path
 }
 
-fn tip(desk: &Desk, repository: &str, branch: &str) -> String {
+/// The commit of a branch there.
+pub(crate) fn tip(desk: &Desk, repository: &str, branch: &str) -> String {
     let tip = desk.git(&["--git-dir", repository, "rev-parse", branch]);
     tip.trim().to_owned()
 }
@@ -41,6 +42,48 @@ fn a_landing_is_pushed_before_the_local_base_follows() {
     assert!(report.contains("pushed to origin/main"), "{report}");
     assert!(desk.path("repo/a.txt").exists());
     nothing_is_left(&desk);
+}
+
+#[test]
+fn a_base_that_was_never_published_stays_private() {
+    let desk = Desk::new();
+    let there = desk.path("remote.git").display().to_string();
+    desk.git(&["init", "--quiet", "--bare", "--initial-branch=main", &there]);
+    desk.git(&["remote", "add", "origin", &there]);
+    let card = offered(&desk, &json!({}));
+    let would = desk.ok(&["land", &card, "--dry-run"]);
+    assert!(would.contains("moves   main\n"), "{would}");
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(detail["card"]["state"], "landed", "{detail}");
+    assert_eq!(desk.git(&["--git-dir", &there, "for-each-ref"]), "");
+    assert!(desk.path("repo/a.txt").exists());
+}
+
+#[test]
+fn a_dry_run_says_of_a_remote_what_a_landing_would_do() {
+    let desk = Desk::new();
+    let card = offered(&desk, &json!({"target": "push"}));
+    let refused = desk
+        .panel(&["land", &card, "--dry-run"])
+        .output()
+        .expect("it runs");
+    assert_eq!(refused.status.code(), Some(3), "it has no remote");
+    let said = String::from_utf8_lossy(&refused.stdout).into_owned();
+    assert!(said.contains("git remote add origin URL"), "{said}");
+    set_landing(&desk, &json!({"target": "pull_request", "protected": ["ma*"]}));
+    let refused = desk
+        .panel(&["land", &card, "--dry-run"])
+        .output()
+        .expect("it runs");
+    assert_eq!(refused.status.code(), Some(3), "it has no remote still");
+    remote(&desk);
+    let would = desk.ok(&["land", &card, "--dry-run"]);
+    assert!(would.contains("would be published as origin/cs/"), "{would}");
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    assert_eq!(landing(&desk.card(&card))["state"], "published");
 }
 
 #[test]

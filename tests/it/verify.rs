@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
+use crate::push;
 
 /// A card whose agent adds a file and offers to land it, on a codebase with these settings of its landing.
 pub(crate) fn offered(desk: &Desk, landing: &Value) -> String {
@@ -29,7 +30,7 @@ pub(crate) fn offered(desk: &Desk, landing: &Value) -> String {
 }
 
 /// Notes what it means to land on the only codebase.
-fn set_landing(desk: &Desk, landing: &Value) {
+pub(crate) fn set_landing(desk: &Desk, landing: &Value) {
     let file = desk.state().join("checkouts.json");
     let text = fs::read_to_string(&file).expect("a codebase is there");
     let mut noted: Value = serde_json::from_str(&text).expect("JSON");
@@ -250,26 +251,38 @@ fn a_verify_outlives_its_daemon_and_the_next_one_reads_what_it_said() {
 /// G11.
 #[test]
 fn a_base_that_moves_during_a_verify_is_merged_and_verified_again() {
+    moves_during_a_verify(&Desk::new());
+}
+
+/// G11: the person's base does not part from a remote that had what they had.
+#[test]
+fn a_base_that_moves_during_a_verify_is_merged_and_verified_again_before_it_is_pushed() {
     let desk = Desk::new();
-    let card = offered(&desk, &json!({"verify": gated(&desk)}));
+    let there = push::remote(&desk);
+    moves_during_a_verify(&desk);
+    assert_eq!(push::tip(&desk, &there, "main"), tip(&desk));
+}
+
+fn moves_during_a_verify(desk: &Desk) {
+    let card = offered(desk, &json!({"verify": gated(desk)}));
     desk.ok(&["land", &card]);
     let daemon = desk.daemon();
     desk.until_there(&desk.path("outside/verifies"));
     fs::write(desk.path("repo/mine.txt"), "mine\n").expect("written");
     desk.commit_all("Mine");
-    let mine = tip(&desk);
+    let mine = tip(desk);
     desk.open_gate("verifies");
     desk.until("it has landed", || {
         (desk.card(&card)["card"]["state"] == "landed").then_some(())
     });
     daemon.kill();
-    let ran_on = verified(&desk);
+    let ran_on = verified(desk);
     assert_eq!(ran_on.len(), 2, "{ran_on:?}");
-    assert_eq!(ran_on[1], tip(&desk));
+    assert_eq!(ran_on[1], tip(desk));
     let parent = desk.git(&["rev-parse", "main^1"]);
     assert_eq!(parent.trim(), mine, "no commit is lost");
     assert_eq!(desk.card(&card)["landings"][0]["verify"]["commit"], ran_on[1]);
-    nothing_is_left(&desk);
+    nothing_is_left(desk);
 }
 
 /// The ledger was lost while a verify ran: nothing of the former life is left beside the next one.

@@ -19,7 +19,7 @@ use crate::borders::Borders;
 use crate::executions::Executions;
 use crate::host::Host;
 use crate::leftovers::Leftovers;
-use crate::trees::{Landings, Trees};
+use crate::trees::{Landings, TreeError, Trees};
 
 /// The ports of the record that a daemon uses. One store usually stands behind all of them.
 #[derive(Debug, Clone)]
@@ -149,7 +149,7 @@ pub struct LandingPolicy {
     pub verify_limit: Duration,
     /// How commits come onto the base, where the person who accepts says nothing else.
     pub method: LandMethod,
-    /// What moves; nothing: the remote's base too where the base has a remote, else only the local one.
+    /// What moves; nothing: the remote's base too where the person publishes the base already, else only the local one.
     pub target: Option<LandingTarget>,
     /// When the branch of a card goes to the remote beside its landing.
     pub publish: Publish,
@@ -180,7 +180,10 @@ pub trait Checkouts: fmt::Debug + Send + Sync {
     /// Says what the trees of a codebase get on this machine.
     fn preparation(&self, codebase: CodebaseId) -> Preparation;
     /// Says what it means to land on a codebase.
-    fn landing(&self, codebase: CodebaseId) -> LandingPolicy;
+    ///
+    /// # Errors
+    /// [`TreeError::Checkouts`]: what the person set is not known now, and nothing is done without it.
+    fn landing(&self, codebase: CodebaseId) -> Result<LandingPolicy, TreeError>;
     /// Lists the codebases that this machine has.
     fn codebases(&self) -> Vec<CodebaseId>;
 }

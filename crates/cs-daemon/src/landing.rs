@@ -235,11 +235,11 @@ async fn after(
         }
         Some(Step::Verified { plan, evidence, said }) => {
             cx.deps.borders.reach(Border::V5);
-            Ok(if evidence.exit.is_passed() {
+            if evidence.exit.is_passed() {
                 land_step(cx, work.row(), plan.clone(), Some(evidence.clone()))
             } else {
-                Next::Result(verify_failed(plan, evidence.clone(), said))
-            })
+                Ok(Next::Result(verify_failed(plan, evidence.clone(), said)))
+            }
         }
         Some(Step::Stopped { execution }) => {
             verify::close(cx, execution, StopLevel::Ladder).await?;
@@ -308,20 +308,25 @@ async fn first_step(
     attempt: LandingAttempt,
     plan: Box<Move>,
 ) -> Result<Next, LandingTrouble> {
-    match verify::job(cx, row) {
+    match verify::job(cx, row)? {
         Some(job) => verify_step(cx, attempt, plan, job).await,
-        None => Ok(land_step(cx, row, plan, None)),
+        None => land_step(cx, row, plan, None),
     }
 }
 
 /// What makes a merge a landing: the push, where a remote may have the base, else the move.
-fn land_step(cx: &Context, row: &ClaimedLanding, plan: Box<Move>, evidence: Option<Evidence>) -> Next {
-    match cx.deps.checkouts.landing(row.codebase).target {
+fn land_step(
+    cx: &Context,
+    row: &ClaimedLanding,
+    plan: Box<Move>,
+    evidence: Option<Evidence>,
+) -> Result<Next, LandingTrouble> {
+    Ok(match cx.deps.checkouts.landing(row.codebase)?.target {
         Some(LandingTarget::Local) => move_step(plan, evidence),
         None | Some(LandingTarget::Push) => Next::Step(Step::Push { plan, evidence }),
         // It was not so when this was planned.
         Some(LandingTarget::PullRequest) => Next::Step(Step::Replan),
-    }
+    })
 }
 
 fn move_step(plan: Box<Move>, evidence: Option<Evidence>) -> Next {
@@ -371,6 +376,8 @@ async fn try_plan(
     row: &ClaimedLanding,
     attempt: LandingAttempt,
 ) -> Result<Next, LandingTrouble> {
+    // First: a checkout that is not known for the moment must not look like one that is not there.
+    let is_request = cx.deps.checkouts.landing(row.codebase)?.target == Some(LandingTarget::PullRequest);
     let brief = cx.deps.record.reads.landing_brief(attempt.landing).await?;
     let base = brief.landing.base.as_deref().unwrap_or_default();
     let refuse = |report: String| Next::Result(ResultRow::Refused { report });
@@ -396,7 +403,6 @@ async fn try_plan(
             )));
         }
     };
-    let is_request = cx.deps.checkouts.landing(row.codebase).target == Some(LandingTarget::PullRequest);
     let conflicts = matches!(&plan, LandingPlan::Conflict(_));
     Ok(match plan {
         LandingPlan::Ready(_) | LandingPlan::Conflict(_) | LandingPlan::Refused(_) if is_request => {

@@ -50,4 +50,4 @@ pub use leftovers::{
 };
 pub use pause::PauseNote;
 pub use state::{StateDir, StateError, StateLock};
-pub use trees::{GitTrees, Landings, Planned, Saved, TreeError, Trees, Workplace, tree_spec};
+pub use trees::{BasePush, GitTrees, Landings, Planned, Saved, TreeError, Trees, Workplace, tree_spec};

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use cs_model::{CodebaseId, Epoch, LandingId, Publish, RunId};
+use cs_model::{CodebaseId, Epoch, LandingId, LandingTarget, Publish, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
     BranchName, BroughtAlong, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, LandingPlan,
@@ -74,11 +74,12 @@ pub trait Landings: fmt::Debug + Send + Sync {
     /// [`TreeError`].
     async fn recover_move(&self, plan: &Move) -> Result<MoveRecovery, TreeError>;
 
-    /// Pushes the commit of a planned move to the remote's base, fast-forward only. It can be done again.
+    /// Pushes the commit of a planned move to the remote's base, fast-forward only, unless the local base moved since. Without a target
+    /// it goes only where the person publishes that base already. It can be done again.
     ///
     /// # Errors
     /// [`TreeError`]. What a remote answers is a verdict and no error.
-    async fn push_base(&self, plan: &Move) -> Result<Published, TreeError>;
+    async fn push_base(&self, plan: &Move, target: Option<LandingTarget>) -> Result<BasePush, TreeError>;
 
     /// Says what can be done with the local base once the remote has the commit of a move.
     ///
@@ -142,6 +143,15 @@ pub enum Saved {
     },
 }
 
+/// What the push of a base came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BasePush {
+    /// The local base moved since it was planned on: nothing was pushed.
+    BaseMoved,
+    /// It was tried.
+    Tried(Published),
+}
+
 /// What a landing comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Planned {
@@ -164,6 +174,9 @@ pub enum TreeError {
     /// There is no branch to start from.
     #[error("the card does not say on which branch its work lands")]
     NoBase,
+    /// What is noted of the codebases of this machine cannot be read.
+    #[error("the list of this machine's checkouts cannot be read; `cs-panel codebase list` on it says why")]
+    Checkouts(#[source] std::io::Error),
     /// A name of the card breaks the rules of git.
     #[error("the card's names cannot be used in git")]
     Name(#[from] InvalidName),
@@ -177,7 +190,7 @@ impl TreeError {
     #[must_use]
     pub fn public(&self) -> String {
         match self {
-            Self::NoCheckout | Self::NoBase | Self::Name(_) => self.to_string(),
+            Self::NoCheckout | Self::NoBase | Self::Checkouts(_) | Self::Name(_) => self.to_string(),
             Self::Worktree(error) => error.public(),
         }
     }
@@ -187,6 +200,7 @@ impl TreeError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::NoCheckout | Self::NoBase | Self::Name(_) => ErrorClass::Invalid,
+            Self::Checkouts(_) => ErrorClass::Transient,
             Self::Worktree(error) => error.class(),
         }
     }
@@ -227,14 +241,16 @@ fn landing_key(landing: LandingId) -> Result<LandingKey, InvalidName> {
 impl Context {
     /// Publishes the branch of a card, where its codebase wants that at such a time. What comes of it is said, and changes nothing else.
     pub(crate) async fn publish_card(&self, card: &Card, when: Publish) {
-        let policy = card
-            .codebase
-            .map(|codebase| self.deps.checkouts.landing(codebase));
-        if policy.is_none_or(|policy| policy.publish != when) {
+        let Some(codebase) = card.codebase else {
             return;
-        }
+        };
         let of = card.id.short();
-        let why = match self.deps.trees.publish_card(card).await {
+        let published = match self.deps.checkouts.landing(codebase) {
+            Ok(policy) if policy.publish != when => return,
+            Ok(_) => self.deps.trees.publish_card(card).await,
+            Err(error) => Err(error),
+        };
+        let why = match published {
             Ok(published) if published.verdict.is_at_remote() => {
                 let to = published.to.as_ref().map(ToString::to_string);
                 self.out(&format!("published card {of} as {}", to.unwrap_or_default()));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cs_daemon::{LandingPolicy, Preparation, VERIFY_LIMIT};
+use cs_daemon::{LandingPolicy, Preparation, TreeError, VERIFY_LIMIT};
 use cs_model::{CodebaseId, LandMethod, LandingTarget, Publish};
 use serde::{Deserialize, Serialize};
 
@@ -218,9 +218,22 @@ impl cs_daemon::Checkouts for Checkouts {
             })
     }
 
-    fn landing(&self, codebase: CodebaseId) -> LandingPolicy {
-        self.find_or_warn(codebase)
-            .map_or_else(LandingPolicy::default, |known| known.landing.policy())
+    fn landing(&self, codebase: CodebaseId) -> Result<LandingPolicy, TreeError> {
+        let found = self.find(codebase).map_err(|error| {
+            tracing::error!(
+                error = error.text(),
+                "what landing means on this machine cannot be read"
+            );
+            TreeError::Checkouts(std::io::Error::other(error.text().unwrap_or_default()))
+        })?;
+        // Of one that was removed nothing goes anywhere.
+        Ok(found.map_or_else(
+            || LandingPolicy {
+                target: Some(LandingTarget::Local),
+                ..LandingPolicy::default()
+            },
+            |known| known.landing.policy(),
+        ))
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {
@@ -337,7 +350,7 @@ mod tests {
         let one = checkouts
             .find_or_add(temp.path(), temp.path(), fresh)
             .expect("added");
-        let policy = |of: &Checkouts| cs_daemon::Checkouts::landing(of, one.codebase);
+        let policy = |of: &Checkouts| cs_daemon::Checkouts::landing(of, one.codebase).expect("readable");
         assert_eq!(policy(&checkouts), LandingPolicy::default());
         let set = |known: &mut Checkout| {
             known.landing.verify = Some("make check".to_owned());
@@ -352,6 +365,25 @@ mod tests {
             ..LandingPolicy::default()
         };
         assert_eq!(policy(&checkouts), expected);
+    }
+
+    #[test]
+    fn what_landing_means_is_never_guessed_where_it_cannot_be_read() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let checkouts = Checkouts::new(temp.path().join("checkouts.json"));
+        let one = checkouts
+            .find_or_add(temp.path(), temp.path(), fresh)
+            .expect("added");
+        std::fs::write(temp.path().join("checkouts.json"), "{").expect("written");
+        let unread = cs_daemon::Checkouts::landing(&checkouts, one.codebase).expect_err("not known");
+        assert_eq!(unread.class(), cs_worktree::ErrorClass::Transient, "{unread}");
+        std::fs::remove_file(temp.path().join("checkouts.json")).expect("removed");
+        let gone = cs_daemon::Checkouts::landing(&checkouts, one.codebase).expect("readable");
+        assert_eq!(
+            gone.target,
+            Some(LandingTarget::Local),
+            "nothing is pushed of what is not there"
+        );
     }
 
     #[test]

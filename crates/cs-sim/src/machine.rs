@@ -8,7 +8,7 @@ use std::time::Duration;
 use cs_daemon::control::Request;
 use cs_daemon::{
     Borders, Checkouts, Daemon, DaemonError, Deps, KeepEverything, LandingPolicy, MachineIdentity, Mode,
-    Preparation, RecordPorts, Reporter, Settings, StateDir,
+    Preparation, RecordPorts, Reporter, Settings, StateDir, TreeError,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{CodebaseId, Epoch, LandingTarget, MachineId, Person, RunId};
@@ -451,12 +451,12 @@ impl Checkouts for Here {
         Preparation::default()
     }
 
-    fn landing(&self, codebase: CodebaseId) -> LandingPolicy {
-        LandingPolicy {
+    fn landing(&self, codebase: CodebaseId) -> Result<LandingPolicy, TreeError> {
+        Ok(LandingPolicy {
             target: Some(LandingTarget::Local),
             verify: (has_verify(codebase) && !self.forgets).then(|| "check".to_owned()),
             ..LandingPolicy::default()
-        }
+        })
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use cs_daemon::{Landings, Planned, Saved, TreeError, Trees, Workplace};
-use cs_model::{CardId, CodebaseId, Epoch, RunId};
+use cs_daemon::{BasePush, Landings, Planned, Saved, TreeError, Trees, Workplace};
+use cs_model::{CardId, CodebaseId, Epoch, LandingTarget, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
     BranchName, BroughtAlong, CodebaseKey, Conflict, How, LandedHow, LandingKey, LandingPlan,
@@ -218,12 +218,12 @@ impl Landings for FakeTrees {
         })
     }
 
-    async fn push_base(&self, _: &Move) -> Result<Published, TreeError> {
+    async fn push_base(&self, _: &Move, _: Option<LandingTarget>) -> Result<BasePush, TreeError> {
         // Every codebase here lands locally.
-        Ok(Published {
+        Ok(BasePush::Tried(Published {
             to: None,
             verdict: Verdict::NoRemote,
-        })
+        }))
     }
 
     async fn local_after_push(&self, _: &Move) -> Result<LocalAfterPublish, TreeError> {

@@ -10,6 +10,7 @@ use super::words::{Landed, list, not_pushed, refused};
 use super::{LandingTrouble, Next, move_step};
 use crate::borders::Border;
 use crate::context::Context;
+use crate::trees::BasePush;
 
 /// Moves the base. When it had moved meanwhile, everything begins again.
 pub(super) async fn execute(cx: &Context, of: &Landed<'_>) -> Result<Next, LandingTrouble> {
@@ -67,9 +68,12 @@ pub(super) async fn push(
     evidence: Option<&Evidence>,
 ) -> Result<Next, LandingTrouble> {
     cx.deps.borders.reach(Border::U1);
-    let published = cx.deps.landings.push_base(plan).await?;
+    let target = cx.deps.checkouts.landing(row.codebase)?.target;
+    let published = match cx.deps.landings.push_base(plan, target).await? {
+        BasePush::BaseMoved => return Ok(Next::Step(Step::Replan)),
+        BasePush::Tried(published) => published,
+    };
     cx.deps.borders.reach(Border::U2);
-    let target = cx.deps.checkouts.landing(row.codebase).target;
     Ok(match &published.to {
         Some(to) if published.verdict.is_at_remote() => Next::Step(Step::Pushed {
             plan: Box::new(plan.clone()),
@@ -109,9 +113,12 @@ pub(super) async fn follow_remote(
             evidence: of.evidence.cloned(),
             pushed: of.pushed.map(str::to_owned),
         }),
-        LocalAfterPublish::Diverged { own, .. } => {
-            Next::Result(of.but_local(&format!("it has {own} commits that the remote does not have")))
-        }
+        LocalAfterPublish::Diverged { own, .. } => Next::Result(of.but_local(&own_commits(own))),
         LocalAfterPublish::Refused(refusal) => Next::Result(of.but_local(&refusal.to_string())),
     })
+}
+
+fn own_commits(own: usize) -> String {
+    let commits = if own == 1 { "commit" } else { "commits" };
+    format!("it has {own} {commits} that the remote does not have")
 }

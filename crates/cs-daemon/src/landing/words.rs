@@ -22,7 +22,7 @@ impl Landed<'_> {
     pub(super) fn but_local(&self, why: &str) -> ResultRow {
         let base = self.plan.base_branch.as_str();
         self.row(format!(
-            " Your local branch {base} was not moved: {why}. Bring it up with `git pull` when that is done."
+            " Your local branch {base} was not moved: {why}. Bring it up with `git pull --rebase` when that is done."
         ))
     }
 
@@ -53,6 +53,12 @@ pub(super) fn not_pushed(base: &str, published: &Published) -> ResultRow {
     let report = if published.verdict == Verdict::NonFastForward {
         format!(
             "Not landed: the remote's {base} has commits that your branch has not. Nothing has moved: pull, then accept it again."
+        )
+    } else if let Verdict::Timeout { .. } = published.verdict {
+        // What it may have taken cannot be told now.
+        format!(
+            "Not landed: the remote did not answer in time, and it may have taken the landing as its {base}. Nothing has moved here: \
+             run `git pull`, then accept it again."
         )
     } else {
         format!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use cs_model::{CodebaseId, Epoch, RunId};
+use cs_model::{CodebaseId, Epoch, LandingTarget, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
     BranchName, BranchPattern, Identity, LandMethod, LandingSpec, LocalAfterPublish, Move, MoveOutcome,
@@ -13,7 +13,9 @@ use cs_worktree::{
     Worktrees,
 };
 
-use super::{Landings, Planned, Saved, TreeError, Trees, Workplace, landing_key, run_key, tree_spec};
+use super::{
+    BasePush, Landings, Planned, Saved, TreeError, Trees, Workplace, landing_key, run_key, tree_spec,
+};
 use crate::deps::Checkouts;
 
 /// How long a remote may take to answer a push.
@@ -171,7 +173,7 @@ impl Landings for GitTrees {
             return Ok(Planned::NoWork);
         };
         let message = brief.landing.message.clone();
-        let policy = self.checkouts.landing(found.codebase);
+        let policy = self.checkouts.landing(found.codebase)?;
         let base = match &brief.landing.base {
             Some(base) => BranchName::new(base.as_str())?,
             None => found.spec.base_branch.clone(),
@@ -206,16 +208,26 @@ impl Landings for GitTrees {
         Ok(self.worktrees.recover_move(plan).await?)
     }
 
-    async fn push_base(&self, plan: &Move) -> Result<Published, TreeError> {
+    async fn push_base(&self, plan: &Move, target: Option<LandingTarget>) -> Result<BasePush, TreeError> {
+        let base = plan.base_branch.clone();
         let publish = Publish {
             codebase: plan.codebase.clone(),
             commit: plan.new.clone(),
-            to: PublishTo::Base {
-                base: plan.base_branch.clone(),
+            to: match target {
+                None => PublishTo::Followed { base },
+                Some(_) => PublishTo::Base { base },
             },
             limit: PUSH_LIMIT,
         };
-        Ok(self.worktrees.publish(&plan.repository, &publish).await?)
+        if self.worktrees.base_moved(plan).await? {
+            // A daemon before this one may have pushed it: then the remote has it, whatever became of the local one.
+            let outlook = self.worktrees.outlook(&plan.repository, &publish).await?;
+            if outlook.verdict != Verdict::UpToDate {
+                return Ok(BasePush::BaseMoved);
+            }
+        }
+        let published = self.worktrees.publish(&plan.repository, &publish).await?;
+        Ok(BasePush::Tried(published))
     }
 
     async fn local_after_push(&self, plan: &Move) -> Result<LocalAfterPublish, TreeError> {

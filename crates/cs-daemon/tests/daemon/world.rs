@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use cs_daemon::control::{self, Stopped};
 use cs_daemon::{
     Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, KeepEverything, LandingPolicy,
-    MachineIdentity, Mode, Preparation, Reporter, Settings, ShimExecutions, StateDir, ThisHost,
+    MachineIdentity, Mode, Preparation, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_journal::Journal;
@@ -104,8 +104,8 @@ impl Checkouts for NoCheckouts {
         Preparation::default()
     }
 
-    fn landing(&self, _: CodebaseId) -> LandingPolicy {
-        LandingPolicy::default()
+    fn landing(&self, _: CodebaseId) -> Result<LandingPolicy, TreeError> {
+        Ok(LandingPolicy::default())
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {

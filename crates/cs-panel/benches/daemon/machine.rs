@@ -10,7 +10,7 @@ use std::time::Duration;
 use cs_daemon::control::{self, Poked};
 use cs_daemon::{
     Borders, Checkouts, Daemon, Deps, GitTrees, KeepEverything, LandingPolicy, MachineIdentity, Mode,
-    Preparation, RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost,
+    Preparation, RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_model::{CodebaseId, IdSource, MachineId};
@@ -56,8 +56,8 @@ impl Checkouts for NoCheckouts {
         Preparation::default()
     }
 
-    fn landing(&self, _: CodebaseId) -> LandingPolicy {
-        LandingPolicy::default()
+    fn landing(&self, _: CodebaseId) -> Result<LandingPolicy, TreeError> {
+        Ok(LandingPolicy::default())
     }
 
     fn codebases(&self) -> Vec<CodebaseId> {

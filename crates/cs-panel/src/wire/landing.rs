@@ -95,7 +95,7 @@ pub(crate) struct PreviewWire {
     pub(crate) card: CardId,
     pub(crate) base: String,
     pub(crate) method: LandMethod,
-    /// `ready`, `already_landed`, `nothing_to_land`, `conflict` or `refused`.
+    /// `ready`, `already_landed`, `nothing_to_land`, `conflict`, `refused` or `published`, for a pull request.
     pub(crate) outcome: &'static str,
     /// How many commits it would bring; 0 unless it is ready.
     pub(crate) commits: usize,

@@ -4,7 +4,8 @@ use cs_daemon::LandingPolicy;
 use cs_model::{LandMethod, LandingTarget};
 use cs_record::Card;
 use cs_worktree::{
-    BranchName, BranchPattern, LandedHow, LandingPlan, Preview, PreviewSpec, Repository, Worktrees,
+    BranchName, BranchPattern, LandedHow, LandingPlan, Preview, PreviewSpec, RemoteBranch, Repository,
+    Verdict, Worktrees,
 };
 
 use super::super::place;
@@ -24,15 +25,17 @@ pub(super) async fn preview(app: &App, desk: &Desk, card: &Card, args: &LandArgs
         .worktrees
         .preview_landing(&found.repository, &found.spec)
         .await?;
-    let moves = found.moves().await?;
-    let lands = matches!(
-        preview.plan,
-        LandingPlan::Ready(_) | LandingPlan::AlreadyLanded { .. }
-    );
+    let goes = found.goes().await?;
+    let lands = match (&preview.plan, &goes) {
+        (LandingPlan::AlreadyLanded { .. }, _) => true,
+        (LandingPlan::NothingToLand, _) | (_, Goes::Nowhere) => false,
+        (_, Goes::Request(_)) | (LandingPlan::Ready(_), Goes::Here | Goes::Pushed(_)) => true,
+        (LandingPlan::Conflict(_) | LandingPlan::Refused(_), Goes::Here | Goes::Pushed(_)) => false,
+    };
     if app.global.json {
-        app.out.json(&wire(card, &found, &preview))?;
+        app.out.json(&wire(card, &found, &preview, &goes))?;
     } else {
-        app.out.line(&said(card, &found, &preview, &moves))?;
+        app.out.line(&said(card, &found, &preview, &goes))?;
     }
     if lands { Ok(()) } else { Err(Failure::Said(3)) }
 }
@@ -46,18 +49,38 @@ struct Asked {
     policy: LandingPolicy,
 }
 
+/// What a landing moves.
+enum Goes {
+    /// The local base.
+    Here,
+    /// The remote's base, then the local one.
+    Pushed(RemoteBranch),
+    /// No base: the card's branch becomes this one.
+    Request(RemoteBranch),
+    /// It would have to go to a remote, and none can be told.
+    Nowhere,
+}
+
 impl Asked {
-    /// What a landing would move.
-    async fn moves(&self) -> Result<String, Failure> {
-        let base = &self.spec.base;
-        let remote = self.repository.remote_of(self.worktrees.git(), base).await?;
-        Ok(match (self.policy.target, remote) {
-            (Some(LandingTarget::PullRequest), _) => "no branch; the card's is published".to_owned(),
-            (Some(LandingTarget::Push) | None, Some(remote)) => format!("{remote}, then {base}"),
-            (Some(LandingTarget::Push), None) => {
-                format!("{base} at a remote, and it has none: it would be refused")
+    /// What a landing would move: the daemon asks git the same.
+    async fn goes(&self) -> Result<Goes, Failure> {
+        let (git, tree) = (self.worktrees.git(), &self.spec.tree);
+        let pushed = |to: Option<RemoteBranch>| to.map(Goes::Pushed);
+        Ok(match self.policy.target {
+            Some(LandingTarget::Local) => Goes::Here,
+            None => pushed(self.repository.followed(git, &self.spec.base).await?).unwrap_or(Goes::Here),
+            Some(LandingTarget::Push) => {
+                pushed(self.repository.remote_of(git, &self.spec.base).await?).unwrap_or(Goes::Nowhere)
             }
-            (Some(LandingTarget::Local), _) | (None, None) => base.to_string(),
+            Some(LandingTarget::PullRequest) => {
+                let to = self.repository.remote_of(git, &tree.base_branch).await?;
+                to.map_or(Goes::Nowhere, |to| {
+                    Goes::Request(RemoteBranch {
+                        branch: tree.branch.clone(),
+                        ..to
+                    })
+                })
+            }
         })
     }
 }
@@ -70,20 +93,17 @@ pub(super) async fn goes_to(
     args: &LandArgs,
 ) -> Result<Option<String>, Failure> {
     let found = asked(app, desk, card, args).await?;
-    let remote = found
-        .repository
-        .remote_of(found.worktrees.git(), &found.spec.base)
-        .await?;
     let cure = "`cs-panel codebase set NAME --target local` keeps landings here";
-    Ok(match (found.policy.target, remote) {
-        (Some(LandingTarget::Push) | None, Some(remote)) => {
-            Some(format!("it is pushed to {remote} first; {cure}"))
-        }
-        (Some(LandingTarget::PullRequest), Some(remote)) => Some(format!(
-            "its branch is published at {} and no base moves; {cure}",
-            remote.remote
+    Ok(match found.goes().await? {
+        Goes::Here => None,
+        Goes::Pushed(to) => Some(format!("it is pushed to {to} first; {cure}")),
+        Goes::Request(to) => Some(format!(
+            "its branch is published as {to} and no base moves; {cure}"
         )),
-        (Some(LandingTarget::Local), _) | (_, None) => None,
+        Goes::Nowhere => Some(format!(
+            "it will be refused: {}; {cure}",
+            Verdict::NoRemote.public()
+        )),
     })
 }
 
@@ -135,7 +155,7 @@ pub(super) fn branch(name: &str) -> Result<BranchName, Failure> {
     })
 }
 
-fn wire(card: &Card, asked: &Asked, preview: &Preview) -> PreviewWire {
+fn wire(card: &Card, asked: &Asked, preview: &Preview, goes: &Goes) -> PreviewWire {
     let mut wire = PreviewWire {
         card: card.id,
         base: asked.spec.base.to_string(),
@@ -164,13 +184,30 @@ fn wire(card: &Card, asked: &Asked, preview: &Preview) -> PreviewWire {
             wire.reason = Some(refusal.to_string());
         }
     }
+    match (&preview.plan, goes) {
+        (LandingPlan::AlreadyLanded { .. } | LandingPlan::NothingToLand, _) => {}
+        (_, Goes::Request(_)) => wire.outcome = "published",
+        (LandingPlan::Ready(_), Goes::Nowhere) => {
+            wire.outcome = "refused";
+            wire.reason = Some(Verdict::NoRemote.public());
+        }
+        (_, Goes::Here | Goes::Pushed(_) | Goes::Nowhere) => {}
+    }
     wire
 }
 
-fn said(card: &Card, asked: &Asked, preview: &Preview, moves: &str) -> String {
+fn said(card: &Card, asked: &Asked, preview: &Preview, goes: &Goes) -> String {
     let (card, base) = (card.id.short(), &asked.spec.base);
+    match (&preview.plan, goes) {
+        (LandingPlan::AlreadyLanded { .. } | LandingPlan::NothingToLand, _) => {}
+        (plan, Goes::Request(to)) => return request(&card, asked, plan, to),
+        (LandingPlan::Ready(_), Goes::Nowhere) => {
+            return format!("card {card} would not land: {}", Verdict::NoRemote.public());
+        }
+        (_, Goes::Here | Goes::Pushed(_) | Goes::Nowhere) => {}
+    }
     match &preview.plan {
-        LandingPlan::Ready(_) => ready(&card, asked, preview, moves),
+        LandingPlan::Ready(_) => ready(&card, asked, preview, goes),
         LandingPlan::AlreadyLanded { commit, how } => format!(
             "{base} holds the work of card {card} already, {}: landing it moves nothing",
             came(*how, commit.short())
@@ -207,7 +244,19 @@ fn came(how: LandedHow, commit: &str) -> String {
     }
 }
 
-fn ready(card: &str, asked: &Asked, preview: &Preview, moves: &str) -> String {
+fn request(card: &str, asked: &Asked, plan: &LandingPlan, to: &RemoteBranch) -> String {
+    let base = &asked.spec.base;
+    let conflicts = if matches!(plan, LandingPlan::Conflict(_)) {
+        format!("; it conflicts with {base} as it is now")
+    } else {
+        String::new()
+    };
+    format!(
+        "card {card} would be published as {to}, for a pull request that you open there for {base}; no base moves{conflicts}"
+    )
+}
+
+fn ready(card: &str, asked: &Asked, preview: &Preview, goes: &Goes) -> String {
     let Asked {
         spec, method, policy, ..
     } = asked;
@@ -216,6 +265,10 @@ fn ready(card: &str, asked: &Asked, preview: &Preview, moves: &str) -> String {
         || "nothing".to_owned(),
         |command| format!("{} (not run now)", text::one_line(command, 300)),
     );
+    let moves = match goes {
+        Goes::Pushed(to) => format!("{to}, then {base}"),
+        Goes::Here | Goes::Request(_) | Goes::Nowhere => base.to_string(),
+    };
     format!(
         "card {card} would land on {base} by {method}\n  brings  {}, {} changed\n  verify  {verify}\n  moves   {moves}",
         text::count(preview.commits, "commit"),
