@@ -140,8 +140,8 @@ struct Waiter {
     card: CardId,
     attempts: Vec<Attempt>,
     executions: u32,
-    /// The landing of the card that was under way.
-    landing: Option<LandingId>,
+    /// The landings of the card that were under way.
+    landings: Vec<LandingId>,
     /// Why its executions could not be closed, each time that was tried since.
     troubles: Vec<String>,
     reply: oneshot::Sender<Stopped>,
@@ -160,6 +160,8 @@ pub struct Daemon {
     said_left: BTreeMap<RunId, String>,
     tasks: JoinSet<Back>,
     waiters: Vec<Waiter>,
+    /// Landings that a person stopped and that are not over.
+    stopped_landings: BTreeSet<LandingId>,
     /// Runs that are over by the record, that the ledger does not know, and that were looked at.
     left_alone: BTreeSet<(RunId, Epoch)>,
     /// Whether a card may have come to its end since the last sweep.
@@ -231,6 +233,7 @@ impl Daemon {
             said_left: BTreeMap::new(),
             tasks: JoinSet::new(),
             waiters: Vec::new(),
+            stopped_landings: BTreeSet::new(),
             left_alone: BTreeSet::new(),
             sweep_due: true,
             next_due: None,
@@ -398,7 +401,7 @@ impl Daemon {
     fn launch_landing(&mut self, work: LandingWork) {
         let (landing, card) = (work.row().landing, work.row().card);
         let (cx, stop) = (Arc::clone(&self.cx), StopSwitch::new());
-        if self.waiters.iter().any(|waiter| waiter.landing == Some(landing)) {
+        if self.stopped_landings.contains(&landing) {
             stop.raise(StopLevel::Ladder);
         }
         let asked = stop.clone();
@@ -432,13 +435,7 @@ impl Daemon {
                 self.remove_throwaways();
                 match result {
                     Ok(()) => self.strain.is_over(),
-                    Err(error) => {
-                        self.troubled(format!("landing {}", landing.short()), &error);
-                        if let Some(flight) = flight {
-                            let why = format!("landing {}: {}", landing.short(), chain(&error));
-                            self.note_trouble(flight.card, why);
-                        }
-                    }
+                    Err(error) => self.landing_troubled(landing, flight.map(|flight| flight.card), &error),
                 }
             }
             Err(error) => {
@@ -468,6 +465,13 @@ impl Daemon {
         self.troubled(format!("run {}{of}", run.short()), error);
         if let Some(card) = card {
             self.note_trouble(card, format!("run {}: {}", run.short(), chain(error)));
+        }
+    }
+
+    fn landing_troubled(&mut self, landing: LandingId, card: Option<CardId>, error: &LandingTrouble) {
+        self.troubled(format!("landing {}", landing.short()), error);
+        if let Some(card) = card {
+            self.note_trouble(card, format!("landing {}: {}", landing.short(), chain(error)));
         }
     }
 

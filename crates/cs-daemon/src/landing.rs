@@ -7,6 +7,7 @@
 mod base;
 mod ledger;
 mod patience;
+mod tries;
 mod verify;
 mod words;
 
@@ -16,10 +17,11 @@ use cs_fence::LandingAttempt;
 use cs_journal::{ClaimedLanding, LandingClaimed, LandingDone, LandingWorking, NotDurable};
 use cs_model::{CardId, LandingTarget, Publish};
 use cs_record::{Evidence, FencedLanding};
-use cs_worktree::{ErrorClass, LandingPlan, Move};
+use cs_worktree::{LandingPlan, Move};
 
 use self::ledger::{Job, ResultRow, Step};
 use self::patience::patiently;
+use self::tries::{Tries, given_up, too_many_moves};
 pub(crate) use self::verify::landing_of;
 use self::verify::{Verdict, Verify};
 use self::words::{Landed, conflict, list, published, refused, stopped, told, verify_failed};
@@ -29,8 +31,6 @@ use crate::context::Context;
 use crate::executions::{HoldTrouble, StopLevel, StopSwitch};
 use crate::trees::{Planned, TreeError};
 
-/// How often a base may move under a landing before it is refused.
-const REPLANS_MAX: usize = 5;
 /// How often the verify of one life of a landing is begun, since nobody saw the end of those before, or a base moved.
 const VERIFIES_MAX: usize = 20;
 
@@ -59,15 +59,21 @@ impl LandingWork {
         }
     }
 
-    /// The last step that was written.
-    fn last(&self) -> Result<Option<Step>, serde_json::Error> {
-        match self {
-            Self::Claimed(_) => Ok(None),
-            Self::Working(working) => {
-                let last = working.steps().last();
-                last.map(|step| serde_json::from_str(step)).transpose()
+    /// The last step that was written and done, and how often it was tried to come so far.
+    fn so_far(&self) -> Result<(Option<Step>, Tries), serde_json::Error> {
+        let (mut last, mut tries) = (None, Tries::default());
+        let steps = match self {
+            Self::Claimed(_) => &[],
+            Self::Working(working) => working.steps(),
+        };
+        for step in steps {
+            let step: Step = serde_json::from_str(step)?;
+            tries.count(&step);
+            if !matches!(step, Step::Trouble { .. }) {
+                last = Some(step);
             }
         }
+        Ok((last, tries))
     }
 
     /// Writes a step.
@@ -111,6 +117,16 @@ pub(crate) enum LandingTrouble {
     },
 }
 
+impl LandingTrouble {
+    /// Whether a row of the ledger or of the record about this landing cannot be read. Others need not wait for that.
+    pub(crate) const fn is_corrupt(&self) -> bool {
+        match self {
+            Self::Common(trouble) => trouble.is_corrupt() || matches!(trouble, Trouble::Payload(_)),
+            Self::Tree(_) | Self::Busy | Self::NotHeld(_) | Self::Left { .. } => false,
+        }
+    }
+}
+
 impl From<cs_record::RecordError> for LandingTrouble {
     fn from(error: cs_record::RecordError) -> Self {
         Self::Common(error.into())
@@ -129,7 +145,7 @@ impl<S: std::fmt::Debug> From<NotDurable<S>> for LandingTrouble {
     }
 }
 
-/// Carries a landing to its end. While its merge is verified a stop ends it, since nothing has moved; a move is never stopped.
+/// Carries a landing to its end. A stop ends it as long as nothing has moved; a push and a move are never stopped.
 pub(crate) async fn land(
     cx: Arc<Context>,
     work: LandingWork,
@@ -140,17 +156,7 @@ pub(crate) async fn land(
     }
     let done = carry_out(&cx, work, &stop).await?;
     cx.deps.borders.reach(Border::L5);
-    let (card, has_landed) = (done.row().card, has_landed(&done)?);
-    settle_landing(&cx, done).await?;
-    if has_landed {
-        publish_after(&cx, card).await;
-    }
-    Ok(())
-}
-
-fn has_landed(done: &LandingDone) -> Result<bool, LandingTrouble> {
-    let result: ResultRow = serde_json::from_str(done.result())?;
-    Ok(matches!(result, ResultRow::Landed { .. }))
+    settle_landing(&cx, done).await
 }
 
 /// Publishes the branch of a card that has landed, where its codebase wants that. What comes of it changes nothing of the landing.
@@ -178,19 +184,34 @@ async fn carry_out(
     mut work: LandingWork,
     stop: &StopSwitch,
 ) -> Result<LandingDone, LandingTrouble> {
-    let mut last = work.last()?;
+    let (mut last, tries) = work.so_far()?;
     let mut round = Round {
         is_ours: false,
-        again: 0,
+        tries,
     };
     loop {
-        if let Some(Step::Replan | Step::Pushed { .. }) = &last {
-            round.again += 1;
-        }
-        match after(cx, &work, last.as_ref(), round, stop).await? {
+        let next = match after(cx, &work, last.as_ref(), round, stop).await {
+            Err(LandingTrouble::Tree(error)) => {
+                tracing::warn!(landing = %work.row().landing, error = &error as &dyn std::error::Error, "not landed now");
+                if round.tries.is_last(&error) {
+                    return work.done(&given_up(last.as_ref(), &error));
+                }
+                let why = error.public();
+                // It waits in the ledger, from where it is taken up again.
+                work.step(&Step::Trouble { why })?;
+                return Err(error.into());
+            }
+            next => next?,
+        };
+        match next {
             Next::Result(result) => return work.done(&result),
+            // Nothing has moved.
+            Next::Step(step) if step.begins_something() && stop.is_asked(StopLevel::Ladder) => {
+                return work.done(&stopped());
+            }
             Next::Step(step) => {
                 work = work.step(&step)?;
+                round.tries.count(&step);
                 last = Some(step);
                 round.is_ours = true;
             }
@@ -203,8 +224,8 @@ async fn carry_out(
 struct Round {
     /// Whether this daemon wrote it.
     is_ours: bool,
-    /// How often the base was begun with anew.
-    again: usize,
+    /// How often it was tried to come so far.
+    tries: Tries,
 }
 
 /// Says what follows a step, and does what it is about.
@@ -216,8 +237,8 @@ async fn after(
     stop: &StopSwitch,
 ) -> Result<Next, LandingTrouble> {
     match last {
-        Some(Step::Replan) if round.again > REPLANS_MAX => Ok(Next::Result(too_many_moves())),
-        None | Some(Step::Replan) => plan(cx, work.row(), work.attempt()).await,
+        Some(Step::Replan) if round.tries.are_too_many_replans() => Ok(Next::Result(too_many_moves())),
+        None | Some(Step::Replan | Step::Trouble { .. }) => plan(cx, work.row(), work.attempt()).await,
         Some(Step::Verify { plan, execution, job }) => {
             let of = Verify {
                 row: work.row(),
@@ -252,7 +273,7 @@ async fn after(
                 evidence: evidence.as_ref(),
                 pushed: Some(to),
             };
-            base::follow_remote(cx, &of, round.again > REPLANS_MAX).await
+            base::follow_remote(cx, &of, round.tries.are_too_many_follows()).await
         }
         Some(Step::Move {
             plan,
@@ -270,14 +291,6 @@ async fn after(
                 base::recover(cx, &of).await
             }
         }
-    }
-}
-
-fn too_many_moves() -> ResultRow {
-    ResultRow::Refused {
-        report: format!(
-            "Its base moved {REPLANS_MAX} times while the landing was under way: accept it again when it is quiet."
-        ),
     }
 }
 
@@ -355,27 +368,8 @@ async fn verify_step(
     Ok(Next::Step(Step::Verify { plan, execution, job }))
 }
 
-/// Says what a landing comes to on the base as it is now. What only a person can put right refuses it: nothing was moved yet,
-/// repeating it would help nobody, and as long as it is under way no other landing of the codebase begins.
+/// Says what a landing comes to on the base as it is now.
 async fn plan(cx: &Context, row: &ClaimedLanding, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
-    match try_plan(cx, row, attempt).await {
-        Err(LandingTrouble::Tree(error)) if error.class() != ErrorClass::Transient => {
-            tracing::warn!(landing = %attempt.landing, error = &error as &dyn std::error::Error, "not landed");
-            let report = format!(
-                "Not landed: {}. Put that right, then accept it again.",
-                error.public()
-            );
-            Ok(Next::Result(ResultRow::Refused { report }))
-        }
-        other => other,
-    }
-}
-
-async fn try_plan(
-    cx: &Context,
-    row: &ClaimedLanding,
-    attempt: LandingAttempt,
-) -> Result<Next, LandingTrouble> {
     // First: a checkout that is not known for the moment must not look like one that is not there.
     let is_request = cx.deps.checkouts.landing(row.codebase)?.target == Some(LandingTarget::PullRequest);
     let brief = cx.deps.record.reads.landing_brief(attempt.landing).await?;
@@ -436,6 +430,7 @@ pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<()
     let card = done.row().card;
     let (word, report) = result.told();
     let line = told(word, &card.short(), report);
+    let has_landed = matches!(result, ResultRow::Landed { .. });
     let settled = cx
         .deps
         .record
@@ -444,7 +439,12 @@ pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<()
         .await?;
     cx.deps.borders.reach(Border::L6);
     match settled {
-        FencedLanding::Applied => cx.out(&line),
+        FencedLanding::Applied => {
+            cx.out(&line);
+            if has_landed {
+                publish_after(cx, card).await;
+            }
+        }
         FencedLanding::Stale { .. } => cx.said(&format!(
             "the result of a landing of card {} was not taken",
             card.short()

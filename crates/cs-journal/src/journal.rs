@@ -266,6 +266,15 @@ impl Journal {
             .any(|(other, _)| *other == landing)
     }
 
+    /// Returns the landings of a card that are in the ledger: they are under way, or the record does not know yet how they ended.
+    #[must_use]
+    pub fn landings_of(&self, card: CardId) -> Vec<LandingId> {
+        let inner = self.shared.lock();
+        let entries = inner.ledger.state().landings().iter();
+        let of_card = entries.filter(|(_, entry)| entry.row.card == card);
+        of_card.map(|((landing, _), _)| *landing).collect()
+    }
+
     /// Returns the latest native session of a run.
     #[must_use]
     pub fn session(&self, run: RunId) -> Option<String> {

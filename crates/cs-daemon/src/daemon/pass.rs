@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use cs_journal::Recovered;
+use cs_journal::{LandingDone, Recovered};
 use cs_model::CardId;
 use cs_record::{Peeked, RecordError};
 use tokio::task::JoinSet;
@@ -139,9 +139,7 @@ impl Daemon {
             all_told &= self.told(what).await?;
         }
         for done in std::mem::take(&mut found.landings_done) {
-            settle_landing(&self.cx, done)
-                .await
-                .map_err(PassTrouble::ReconcileLanding)?;
+            all_told &= self.landing_told(done).await?;
         }
         let pending = self.cx.journal.reconcile_pending().await;
         if pending.map_err(|error| PassTrouble::Reconcile(error.into()))? > 0 {
@@ -176,6 +174,19 @@ impl Daemon {
         }
     }
 
+    /// Tells the record the result of a landing, as [`told`](Self::told) does it with what is told of a run.
+    async fn landing_told(&mut self, done: LandingDone) -> Result<bool, PassTrouble> {
+        let (landing, card) = (done.row().landing, done.row().card);
+        match settle_landing(&self.cx, done).await {
+            Ok(()) => Ok(true),
+            Err(trouble) if trouble.is_corrupt() => {
+                self.landing_troubled(landing, Some(card), &trouble);
+                Ok(false)
+            }
+            Err(trouble) => Err(PassTrouble::ReconcileLanding(trouble)),
+        }
+    }
+
     /// Puts in flight what a former process left, or what this one could not carry on before. A daemon without slots starts
     /// nothing: it looks after what runs, and voids what was stopped.
     fn carry_on(&mut self, mut found: Recovered) {
@@ -183,7 +194,7 @@ impl Daemon {
             let is_awaited = |card: CardId| self.waiters.iter().any(|waiter| waiter.card == card);
             found.claimed.retain(|one| is_awaited(one.row().card));
             found.prepared.retain(|one| is_awaited(one.row().card));
-            found.landings_claimed.clear();
+            found.landings_claimed.retain(|one| is_awaited(one.row().card));
         }
         let claimed = found
             .claimed

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cs_model::{CardId, Ending, RunId, RunState};
+use cs_model::{CardId, Ending, LandingId, RunId, RunState};
 use tokio::sync::oneshot;
 
 use super::{Daemon, Flight, Waiter};
@@ -66,16 +66,18 @@ impl Daemon {
         }
         let flights = self.flights.values().filter(|flight| flight.card == card);
         let executions = flights.map(|flight| flight.stop.raise(level)).count();
-        // What moves a base goes on to its end; what only verifies is ended.
-        let mut landings = self.landings.iter().filter(|(_, landing)| landing.card == card);
-        let landing = landings.next().map(|(id, landing)| {
-            landing.stop.raise(level);
-            *id
-        });
+        // What moves a base goes on to its end; before that it is ended, also where it rests now.
+        let landings = self.cx.journal.landings_of(card);
+        for landing in &landings {
+            if let Some(flight) = self.landings.get(landing) {
+                flight.stop.raise(level);
+            }
+        }
+        self.stopped_landings.extend(&landings);
         self.waiters.push(Waiter {
             card,
             attempts,
-            landing,
+            landings,
             executions: u32::try_from(executions).unwrap_or(u32::MAX),
             troubles: Vec::new(),
             reply,
@@ -97,6 +99,9 @@ impl Daemon {
 
     /// Answers the commands whose attempts are over. What the card began since then is no affair of theirs.
     pub(super) fn answer_waiters(&mut self) {
+        let journal = &self.cx.journal;
+        self.stopped_landings
+            .retain(|landing| journal.holds_landing(*landing));
         for waiter in std::mem::take(&mut self.waiters) {
             let rest = self.incomplete.values();
             let rest = rest.filter(|one| one.card == waiter.card);
@@ -117,9 +122,8 @@ impl Daemon {
         // The ledger does not know a leftover; it is in flight since the pass after the request.
         let is_leftover =
             |(run, flight): (&RunId, &Flight)| flight.card == waiter.card && !self.cx.journal.holds_run(*run);
-        let lands = waiter
-            .landing
-            .is_some_and(|landing| self.cx.journal.holds_landing(landing));
+        let is_landing = |landing: &LandingId| self.cx.journal.holds_landing(*landing);
+        let lands = waiter.landings.iter().any(is_landing);
         lands || waiter.attempts.iter().any(is_held) || self.flights.iter().any(is_leftover)
     }
 

@@ -35,6 +35,12 @@ impl StopSwitch {
         });
     }
 
+    /// Says whether somebody has asked for at least this.
+    #[must_use]
+    pub fn is_asked(&self, level: StopLevel) -> bool {
+        *self.0.borrow() >= level
+    }
+
     /// Waits until somebody asks for at least this. Cancel safe.
     pub async fn asked(&self, level: StopLevel) {
         let mut level_now = self.0.subscribe();

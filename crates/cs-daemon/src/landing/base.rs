@@ -10,12 +10,15 @@ use super::words::{Landed, list, not_pushed, refused};
 use super::{LandingTrouble, Next, move_step};
 use crate::borders::Border;
 use crate::context::Context;
-use crate::trees::BasePush;
+use crate::trees::{BasePush, TreeError};
 
 /// Moves the base. When it had moved meanwhile, everything begins again.
 pub(super) async fn execute(cx: &Context, of: &Landed<'_>) -> Result<Next, LandingTrouble> {
     cx.deps.borders.reach(Border::L3);
-    let outcome = patiently(|| cx.deps.landings.execute_move(of.plan)).await?;
+    let outcome = match patiently(|| cx.deps.landings.execute_move(of.plan)).await {
+        Ok(outcome) => outcome,
+        Err(error) => return after_error(cx, of, error).await,
+    };
     cx.deps.borders.reach(Border::L4);
     Ok(match (outcome, of.pushed) {
         (MoveOutcome::Moved, _) => Next::Result(of.whole()),
@@ -24,6 +27,15 @@ pub(super) async fn execute(cx: &Context, of: &Landed<'_>) -> Result<Next, Landi
         (MoveOutcome::BaseMoved, None) => Next::Step(Step::Replan),
         (MoveOutcome::BaseMoved, Some(to)) => Next::Step(pushed_step(of, to)),
     })
+}
+
+/// A move that failed may have been made all the same, or half.
+async fn after_error(cx: &Context, of: &Landed<'_>, error: TreeError) -> Result<Next, LandingTrouble> {
+    match recover(cx, of).await? {
+        // It was not made: the error is the reason.
+        Next::Step(_) => Err(error.into()),
+        Next::Result(result) => Ok(Next::Result(result)),
+    }
 }
 
 /// Asks git what became of a move that a daemon before this one has written.

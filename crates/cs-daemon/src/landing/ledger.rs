@@ -60,6 +60,26 @@ pub(super) enum Step {
     },
     /// The last move was not made: its base had moved.
     Replan,
+    /// What follows the step before could not be done now. Nothing else is said of it: it is to be done again.
+    Trouble {
+        /// Why, without local paths.
+        why: String,
+    },
+}
+
+impl Step {
+    /// Whether it begins what a stop is to prevent. What may have landed already goes on to its end.
+    pub(super) const fn begins_something(&self) -> bool {
+        match self {
+            Self::Verify { .. } | Self::Push { .. } => true,
+            Self::Move { pushed, .. } => pushed.is_none(),
+            Self::Verified { .. }
+            | Self::Stopped { .. }
+            | Self::Pushed { .. }
+            | Self::Replan
+            | Self::Trouble { .. } => false,
+        }
+    }
 }
 
 /// What is run to verify a merge, as the codebase had it when that was begun.

@@ -103,8 +103,7 @@ pub(super) fn refused(refusal: &Refusal) -> ResultRow {
 
 pub(super) fn stopped() -> ResultRow {
     ResultRow::Refused {
-        report: "Not landed: the card was stopped while the merge was being verified. Nothing has moved; accept it again to begin \
-                 anew."
+        report: "Not landed: the card was stopped. Nothing has moved; accept it again to begin anew."
             .to_owned(),
     }
 }

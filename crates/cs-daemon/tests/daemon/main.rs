@@ -6,6 +6,7 @@
 mod admission;
 mod gone;
 mod idle;
+mod landings;
 mod many;
 mod record;
 mod stops;
@@ -20,6 +21,7 @@ fn main() {
         admission::trials(),
         gone::trials(),
         idle::trials(),
+        landings::trials(),
         many::trials(),
         stops::trials(),
         trouble::trials(),

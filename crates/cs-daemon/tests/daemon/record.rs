@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use cs_daemon::RecordPorts;
 use cs_fence::{
-    Attempt, AttemptRecord, FenceError, Fenced, InterruptOutcome, Interruption, ProcessFact, Standing,
-    TokenHash,
+    Attempt, AttemptRecord, FenceError, Fenced, InterruptOutcome, Interruption, LandingAttempt, ProcessFact,
+    Standing, TokenHash,
 };
 use cs_journal::{ClaimError, ClaimRecord, ClaimRequest, Receipt, Reconciled};
 use cs_model::{CardId, Epoch, LandingId, MachineId, OperationId, PauseKind, Person, RunId};
 use cs_record::{
-    DaemonReads, HeldProcess, Housekeeping, LandingBrief, LeftProcess, LiveLimit, Machines, OldOperation,
-    Park, Pause, Peeked, PeopleActs, Present, Record, RecordError, Route, RunBrief, Scope, StoppedRun,
+    DaemonReads, FencedLanding, HeldProcess, Housekeeping, LandingBrief, LandingRecord, LandingResult,
+    LeftProcess, LiveLimit, Machines, OldOperation, Park, Pause, Peeked, PeopleActs, Present, Record,
+    RecordError, Route, RunBrief, Scope, StoppedRun,
 };
 use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord};
 use cs_testkit::MemoryStore;
@@ -33,6 +34,7 @@ pub(crate) enum Call {
     RecordProcess,
     RunBrief,
     RunningRuns,
+    SettleLanding,
     Standing,
     StoppedRuns,
 }
@@ -44,6 +46,8 @@ pub(crate) enum Instead {
     Pass,
     /// The record is away.
     Away,
+    /// A row cannot be read.
+    Corrupt,
     /// The record does not answer at all.
     Silent,
     /// A report of interruptions is answered without its run.
@@ -96,7 +100,7 @@ impl Disturbed {
             claims: self.clone(),
             attempts: self.clone(),
             settlements: self.clone(),
-            landings: self.record.clone(),
+            landings: self.clone(),
             reads: self.clone(),
             cards: self.record.clone(),
             machines: self.clone(),
@@ -122,6 +126,7 @@ impl Disturbed {
             Instead::Pass => Ok(true),
             Instead::LeaveOut => Ok(false),
             Instead::Silent => std::future::pending().await,
+            Instead::Corrupt => Err(std::io::ErrorKind::InvalidData.into()),
             Instead::Away => Err(std::io::Error::other("as planned")),
             Instead::Stop(card) => {
                 self.record.stop_card(card, &person).await.unwrap();
@@ -139,6 +144,9 @@ impl Disturbed {
 }
 
 fn away(error: std::io::Error) -> RecordError {
+    if error.kind() == std::io::ErrorKind::InvalidData {
+        return RecordError::Corrupt("as planned".to_owned());
+    }
     RecordError::Away(Box::new(error))
 }
 
@@ -163,6 +171,22 @@ impl ClaimRecord for Disturbed {
         let met = self.meet(Call::Reconcile).await;
         met.map_err(|error| ClaimError::Away(Box::new(error)))?;
         self.record.reconcile(machine, operation).await
+    }
+}
+
+#[async_trait]
+impl LandingRecord for Disturbed {
+    async fn settle_landing(
+        &self,
+        attempt: &LandingAttempt,
+        result: &LandingResult,
+    ) -> Result<FencedLanding, RecordError> {
+        self.meet(Call::SettleLanding).await.map_err(away)?;
+        self.record.settle_landing(attempt, result).await
+    }
+
+    async fn release_landing(&self, attempt: &LandingAttempt) -> Result<FencedLanding, RecordError> {
+        self.record.release_landing(attempt).await
     }
 }
 

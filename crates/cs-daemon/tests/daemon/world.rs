@@ -14,8 +14,10 @@ use cs_daemon::{
 };
 use cs_harness::{AgentConfig, CommandMode};
 use cs_journal::Journal;
-use cs_model::{Author, CardId, Clock, CodebaseId, IdSource, MachineId, OperationId, TurnId, TurnSeq};
-use cs_record::{CardDetail, CardReads, PeopleActs, Record, Send, SendTo};
+use cs_model::{
+    Author, CardId, Clock, CodebaseId, IdSource, LandingId, MachineId, OperationId, TurnId, TurnSeq,
+};
+use cs_record::{AcceptLanding, CardDetail, CardReads, Codebases, PeopleActs, Record, Send, SendTo};
 use cs_supervise::{Limits, ShimProgram};
 use cs_testkit::{MemoryStore, SeededIds, SetClock};
 use cs_worktree::{Git, GitSetup, Identity, OUTPUT_MAX_BYTES, Transport, Worktrees};
@@ -24,6 +26,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_si
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
+use crate::landings::FakeGit;
 use crate::record::Disturbed;
 
 /// Nothing in these tests may take longer, however busy the machine is.
@@ -74,6 +77,7 @@ pub(crate) struct World {
     slots: u32,
     min_free_bytes: u64,
     limits: Limits,
+    git: Option<Arc<FakeGit>>,
     said: Arc<Said>,
 }
 
@@ -177,6 +181,7 @@ impl World {
             slots: 1,
             min_free_bytes: Settings::default().min_free_bytes,
             limits: Limits::default(),
+            git: None,
             said: Arc::default(),
         }
     }
@@ -197,6 +202,40 @@ impl World {
     pub(crate) fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// The same machine with this git.
+    pub(crate) fn with_git(mut self, git: Arc<FakeGit>) -> Self {
+        self.git = Some(git);
+        self
+    }
+
+    /// Lets the agent work on a card with a codebase to its end, and accepts that its work lands.
+    pub(crate) async fn accepted(&self, agents: &[(&str, &str)]) -> CardId {
+        // The record knows a machine once its daemon was there.
+        self.run_once(agents).await.unwrap();
+        let codebase = CodebaseId::from_uuid(self.ids.uuid_v7());
+        self.git.as_ref().unwrap().check_out(codebase);
+        let record = &self.record.record;
+        record
+            .add_codebase(codebase, "engine", self.machine)
+            .await
+            .unwrap();
+        let card = CardId::from_uuid(self.ids.uuid_v7());
+        let to = SendTo::NewCard {
+            card,
+            title: "Work".to_owned(),
+            codebase: Some(codebase),
+            base: Some("main".to_owned()),
+            agent: "agent".parse().unwrap(),
+            opening: cs_model::Opening::Owner,
+        };
+        self.say(to).await;
+        self.run_once(agents).await.unwrap();
+        let landing = LandingId::from_uuid(self.ids.uuid_v7());
+        let accept = AcceptLanding::new(landing, card, "Ada".parse().unwrap());
+        self.record.record.accept_landing(&accept).await.unwrap();
+        card
     }
 
     pub(crate) const fn machine(&self) -> MachineId {
@@ -396,7 +435,7 @@ impl World {
             Worktrees::new(self.state().git(), git.await.unwrap()),
             Arc::new(NoCheckouts),
         ));
-        Deps {
+        let mut deps = Deps {
             record: self.record.ports(),
             machine: MachineIdentity {
                 id: self.machine,
@@ -426,7 +465,13 @@ impl World {
                 ..Settings::default()
             },
             borders: Borders::none(),
+        };
+        if let Some(git) = &self.git {
+            deps.checkouts = git.clone();
+            deps.trees = git.clone();
+            deps.landings = git.clone();
         }
+        deps
     }
 
     /// Runs a daemon until nothing is left to do.
