@@ -352,7 +352,8 @@ pub(crate) fn tell_about(app: &App, seen: &Inspection) {
     }
     if seen.has_remote {
         app.out.said(&format!(
-            "the base is your local branch {0} and the work lands on it; nothing is fetched or pushed",
+            "the base is your local branch {0} and the work lands on it; where that follows a branch of a remote, a landing is pushed \
+             there first (`cs-panel codebase set` with --target local keeps it here); nothing else is fetched or pushed",
             seen.base_branch
         ));
     }
