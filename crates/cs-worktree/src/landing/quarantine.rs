@@ -26,10 +26,9 @@ impl Quarantine {
         let dir = store.temp_dir()?;
         let info = dir.path().join("info");
         fs::create_dir(&info).map_err(WorktreeError::io("make", &info))?;
-        let mut line = store.dir.join("objects").into_os_string();
-        line.push("\n");
+        let line = quoted(store.dir.join("objects").as_os_str().as_encoded_bytes());
         let alternates = info.join("alternates");
-        fs::write(&alternates, line.as_encoded_bytes()).map_err(WorktreeError::io("write", &alternates))?;
+        fs::write(&alternates, line).map_err(WorktreeError::io("write", &alternates))?;
         Ok(Self {
             dir,
             store: store.clone(),
@@ -66,6 +65,19 @@ impl Quarantine {
         })
         .await
     }
+}
+
+/// A path as a line that git reads as one, whatever is in it: in quotes, every byte in octal that could mean something else.
+fn quoted(path: &[u8]) -> Vec<u8> {
+    let mut line = vec![b'"'];
+    for byte in path {
+        match byte {
+            b'"' | b'\\' | 0..=31 | 127 => line.extend(format!("\\{byte:03o}").bytes()),
+            plain => line.push(*plain),
+        }
+    }
+    line.extend(b"\"\n");
+    line
 }
 
 /// The files of objects, from here: an object before what could point to it, as far as names tell.
