@@ -46,6 +46,7 @@ mod lfs;
 mod locks;
 mod manifest;
 mod mounts;
+mod objects;
 mod parse;
 mod path;
 mod pattern;

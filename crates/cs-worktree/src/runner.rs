@@ -17,6 +17,7 @@ use cs_supervise::command::{self, CommandSpec, Exit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::GitError;
+use crate::objects::quoted;
 use crate::transport::{self, Reach, Transport};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -454,7 +455,7 @@ impl Git {
             push("GIT_OBJECT_DIRECTORY", objects.as_os_str());
         }
         if let Some(objects) = &call.borrowed {
-            push("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects.as_os_str());
+            push("GIT_ALTERNATE_OBJECT_DIRECTORIES", &quoted(objects));
         }
         if let Some(index) = &call.index {
             push("GIT_INDEX_FILE", index.as_os_str());

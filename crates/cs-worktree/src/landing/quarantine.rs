@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::error::WorktreeError;
+use crate::objects::quoted;
 use crate::store::Store;
 use crate::walk;
 
@@ -26,9 +27,10 @@ impl Quarantine {
         let dir = store.temp_dir()?;
         let info = dir.path().join("info");
         fs::create_dir(&info).map_err(WorktreeError::io("make", &info))?;
-        let line = quoted(store.dir.join("objects").as_os_str().as_encoded_bytes());
+        let mut line = quoted(&store.dir.join("objects"));
+        line.push("\n");
         let alternates = info.join("alternates");
-        fs::write(&alternates, line).map_err(WorktreeError::io("write", &alternates))?;
+        fs::write(&alternates, line.as_encoded_bytes()).map_err(WorktreeError::io("write", &alternates))?;
         Ok(Self {
             dir,
             store: store.clone(),
@@ -65,19 +67,6 @@ impl Quarantine {
         })
         .await
     }
-}
-
-/// A path as a line that git reads as one, whatever is in it: in quotes, every byte in octal that could mean something else.
-fn quoted(path: &[u8]) -> Vec<u8> {
-    let mut line = vec![b'"'];
-    for byte in path {
-        match byte {
-            b'"' | b'\\' | 0..=31 | 127 => line.extend(format!("\\{byte:03o}").bytes()),
-            plain => line.push(*plain),
-        }
-    }
-    line.extend(b"\"\n");
-    line
 }
 
 /// The files of objects, from here: an object before what could point to it, as far as names tell.

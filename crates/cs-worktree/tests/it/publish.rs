@@ -425,6 +425,40 @@ async fn a_remote_that_says_nothing_is_given_up() {
     assert!(verdict.may_pass());
 }
 
+/// Git reads a list of directories of objects, in which a colon and a quote mean something.
+#[tokio::test]
+async fn what_is_below_a_path_with_a_colon_and_a_quote_is_published() {
+    let bench = with_remote("").await;
+    let dir = bench.dir.path().canonicalize().unwrap();
+    let remote = dir.join("origin.git");
+    git(
+        &bench.user,
+        &["remote", "set-url", "origin", remote.to_str().unwrap()],
+    )
+    .await;
+    let odd = dir.join("a:b \"c\"\n");
+    fs::create_dir(&odd).unwrap();
+    for name in ["user", "home"] {
+        fs::rename(dir.join(name), odd.join(name)).unwrap();
+    }
+    let worktrees = Bench::open(&odd).await;
+    let user = odd.join("user");
+    let seen = Repository::inspect(worktrees.git(), &user).await.unwrap();
+    let bench = Bench {
+        user,
+        worktrees,
+        repository: seen.repository,
+        ..bench
+    };
+    let (tree, tip) = bench.card_with("c1", "one", "1\n").await;
+    // The merge is in the store only: git has to find it there.
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    let verdict = publish(&bench, &base(&planned)).await.verdict;
+    assert_eq!(verdict, Verdict::Published);
+    let there = git(&remote, &["rev-parse", "main"]).await;
+    assert_eq!(there, planned.new.as_str());
+}
+
 /// What cannot be looked through may point to contents that nobody uploads.
 #[tokio::test]
 async fn a_history_that_is_too_long_to_look_for_contents_of_lfs_in_is_not_published() {
