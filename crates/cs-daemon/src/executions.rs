@@ -5,6 +5,7 @@
 mod allowance;
 mod attempt_file;
 mod batch;
+mod beside;
 mod errors;
 mod follow;
 mod keepers;

@@ -50,4 +50,6 @@ pub use leftovers::{
 };
 pub use pause::PauseNote;
 pub use state::{StateDir, StateError, StateLock};
-pub use trees::{BasePush, GitTrees, Landings, Planned, Saved, TreeError, Trees, Workplace, tree_spec};
+pub use trees::{
+    BasePush, GitTrees, Landings, Planned, Saved, TreeError, Trees, Workplace, method_of, tree_spec,
+};

@@ -16,7 +16,7 @@ use cs_worktree::{
 
 use crate::context::Context;
 
-pub use git::GitTrees;
+pub use git::{GitTrees, method_of};
 
 /// What the daemon asks of git about the trees of cards on this machine.
 #[async_trait]

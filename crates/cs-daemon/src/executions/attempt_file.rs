@@ -1,9 +1,7 @@
 //! The identity of an attempt beside its execution: with it a machine that lost its ledger can still settle what runs, and
 //! a machine whose configuration changed can still read what its agents say.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::sync::Arc;
 
 use cs_fence::Attempt;
@@ -12,7 +10,7 @@ use cs_journal::ClaimedRun;
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
 
-use super::Allowance;
+use super::{Allowance, beside};
 
 const NAME: &str = "attempt.json";
 
@@ -33,14 +31,7 @@ pub struct AttemptFile {
 impl AttemptFile {
     /// Writes it, durably, before anything of the execution is begun.
     pub(super) fn write(&self, dir: &ExecutionDir) -> io::Result<()> {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(dir.path().join(NAME))?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_all()?;
-        fs::File::open(dir.path())?.sync_all()
+        beside::write(dir, NAME, self)
     }
 
     /// Returns the harness that reads what the agent of this execution says; nothing for a mode of another version.
@@ -52,8 +43,7 @@ impl AttemptFile {
     /// Reads it; nothing when it is not there or torn, since then nothing of the execution was begun.
     #[must_use]
     pub fn read(dir: &ExecutionDir) -> Option<Self> {
-        let bytes = fs::read(dir.path().join(NAME)).ok()?;
-        serde_json::from_slice(&bytes).ok()
+        beside::read(dir, NAME)
     }
 }
 

@@ -258,7 +258,9 @@ impl Landings for GitTrees {
     }
 }
 
-const fn method_of(method: cs_model::LandMethod) -> LandMethod {
+/// The way to land, in the words of git's side.
+#[must_use]
+pub const fn method_of(method: cs_model::LandMethod) -> LandMethod {
     match method {
         cs_model::LandMethod::Merge => LandMethod::Merge,
         cs_model::LandMethod::Squash => LandMethod::Squash,

@@ -104,14 +104,7 @@ impl Worktrees {
         let _lock = self.lock(&spec.codebase).await?;
         let store = self.store(&spec.codebase);
         store.make_ready(repository).await?;
-        let of_tree = match self.find_tree(spec)? {
-            Some(tree) => status::fetch_head(&store, &tree).await?,
-            None => None,
-        };
-        let head = match of_tree {
-            Some(head) => head,
-            None => store.card_head(&spec.card).await?,
-        };
+        let head = self.head_now(&store, spec).await?;
         let Some(base) = plan::base_in_store(&store, repository, base).await? else {
             return Ok(WorkInBase::BaseMissing);
         };
@@ -136,6 +129,20 @@ impl Worktrees {
             Some(Found::Nothing) => WorkInBase::NoWork,
             Some(Found::There { commit, how }) => WorkInBase::There { commit, how },
         })
+    }
+}
+
+impl Worktrees {
+    /// The commit of a card: as its tree is now, or as it was saved where the tree is not here.
+    pub(super) async fn head_now(&self, store: &Store, spec: &TreeSpec) -> Result<Oid, WorktreeError> {
+        let of_tree = match self.find_tree(spec)? {
+            Some(tree) => status::fetch_head(store, &tree).await?,
+            None => None,
+        };
+        match of_tree {
+            Some(head) => Ok(head),
+            None => store.card_head(&spec.card).await,
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use crate::error::WorktreeError;
 use crate::keys::{BranchName, LandingKey};
 use crate::pattern::BranchPattern;
 use crate::repository::Repository;
-use crate::status;
 use crate::tree::TreeSpec;
 
 /// The landing that is asked about.
@@ -51,14 +50,7 @@ impl Worktrees {
         let _lock = self.lock(&asked.tree.codebase).await?;
         let store = self.store(&asked.tree.codebase);
         store.make_ready(repository).await?;
-        let of_tree = match self.find_tree(&asked.tree)? {
-            Some(tree) => status::fetch_head(&store, &tree).await?,
-            None => None,
-        };
-        let head = match of_tree {
-            Some(head) => head,
-            None => store.card_head(&asked.tree.card).await?,
-        };
+        let head = self.head_now(&store, &asked.tree).await?;
         let spec = LandingSpec {
             landing: LandingKey::new("preview").expect("it is a plain word"),
             tree: asked.tree.clone(),

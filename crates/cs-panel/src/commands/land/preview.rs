@@ -127,11 +127,7 @@ async fn asked(app: &App, desk: &Desk, card: &Card, args: &LandArgs) -> Result<A
     let spec = PreviewSpec {
         tree,
         base,
-        method: match method {
-            LandMethod::Merge => cs_worktree::LandMethod::Merge,
-            LandMethod::Squash => cs_worktree::LandMethod::Squash,
-            LandMethod::Rebase => cs_worktree::LandMethod::Rebase,
-        },
+        method: cs_daemon::method_of(method),
         protected: protected
             .filter_map(|pattern| BranchPattern::new(pattern.as_str()).ok())
             .collect(),
