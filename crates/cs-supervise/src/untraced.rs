@@ -76,15 +76,16 @@ fn end(noted: &Noted) -> io::Result<UntracedEnd> {
     let cookie = cookie.or_else(|| members.iter().find_map(|pid| cookie_of(*pid)));
     let group = cookie.as_deref().and_then(|cookie| group_of(cookie, &members));
     let assignment = assignment(cookie.as_deref());
-    let by_group = group.as_ref().is_some_and(|group| group.kill().is_ok());
     let known = roots.into_iter().collect();
-    let mut sweep =
-        Sweep::new(boot_id.clone(), assignment, known, SWEEP_LIMIT).after_a_kill_by_group(by_group);
+    let sweep = Sweep::new(boot_id.clone(), assignment, known, SWEEP_LIMIT);
+    // Before anything is killed: the kernel may be done with a whole group by the next look.
     let found = sweep.find()?;
     let found = found
         .iter()
         .map(|member| NamedProcess::of(&boot_id, member))
         .collect();
+    let by_group = group.as_ref().is_some_and(|group| group.kill().is_ok());
+    let mut sweep = sweep.after_a_kill_by_group(by_group);
     let mut survivors = sweep.run()?;
     let mut proof = survivors.is_empty().then_some(Proof::SweepClean);
     if let Some(group) = group.filter(|_| survivors.is_empty()) {
