@@ -177,7 +177,7 @@ impl AttemptOutcome {
         };
         Self {
             task,
-            usage: seen.usage().into(),
+            usage: seen.usage(&UsageTotals::default()).into(),
             process,
         }
     }
@@ -189,7 +189,7 @@ impl AttemptOutcome {
                 class: FailureClass::Cancelled,
                 reason: "its agent was stopped".to_owned(),
             },
-            usage: seen.usage().into(),
+            usage: seen.usage(&UsageTotals::default()).into(),
             process,
         }
     }
@@ -201,7 +201,7 @@ impl AttemptOutcome {
                 budget: cap.into(),
                 reason,
             },
-            usage: seen.usage().into(),
+            usage: seen.usage(&UsageTotals::default()).into(),
             process,
         }
     }

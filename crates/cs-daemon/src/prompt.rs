@@ -61,6 +61,7 @@ pub(crate) fn compose(
             question: ask.question.clone(),
             text: ask.answer.clone().unwrap_or_default(),
         }),
+        ..RunFacts::default()
     }
 }
 

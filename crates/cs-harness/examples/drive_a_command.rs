@@ -1,7 +1,7 @@
 //! A supervisor of one's own asks a harness how to start an agent, what its output means, and what came of it.
 #![expect(clippy::print_stdout, reason = "an example prints what it shows")]
 
-use cs_harness::{AgentConfig, CommandMode, Line, ProcessEnd, RunFacts, Seen, Wake, adapter};
+use cs_harness::{AgentConfig, HarnessKind, Line, ProcessEnd, RunFacts, Seen, Wake, adapter};
 
 const OUTPUT: &str = r#"{"type":"progress","text":"reading"}
 {"type":"ask","question":"Red or blue?","choices":["red","blue"]}
@@ -9,15 +9,14 @@ const OUTPUT: &str = r#"{"type":"progress","text":"reading"}
 
 fn main() -> Result<(), cs_harness::AgentConfigError> {
     let argv = vec!["my-agent".to_owned()];
-    let harness = adapter(&AgentConfig::new("mine", argv, CommandMode::JsonLines)?);
+    let harness = adapter(&AgentConfig::new("mine", argv, HarnessKind::JsonLines)?);
     let facts = RunFacts {
         card: "c7".to_owned(),
         run: "r1".to_owned(),
         epoch: 1,
         wake: Wake::First,
         prompt: "paint it".to_owned(),
-        session: None,
-        answer: None,
+        ..RunFacts::default()
     };
     let launch = harness.launch(&facts);
     println!("start {:?}", launch.argv);

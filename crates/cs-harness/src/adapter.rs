@@ -2,9 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::command::{JsonLinesCommand, PlainCommand};
-use crate::{
-    AgentConfig, CommandMode, Event, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen,
-};
+use crate::{AgentConfig, Event, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen, native};
 
 /// Drives one agent program. Every method is a pure function of its arguments and the configuration.
 pub trait Harness: fmt::Debug + Send + Sync {
@@ -31,8 +29,12 @@ pub trait Harness: fmt::Debug + Send + Sync {
 
 /// Returns the harness that drives this agent.
 pub fn adapter(agent: &AgentConfig) -> Arc<dyn Harness> {
-    match agent.mode() {
-        CommandMode::Plain => Arc::new(PlainCommand::new(agent.argv())),
-        CommandMode::JsonLines => Arc::new(JsonLinesCommand::new(agent.argv())),
+    match agent.kind() {
+        HarnessKind::Plain => Arc::new(PlainCommand::new(agent.argv())),
+        HarnessKind::JsonLines => Arc::new(JsonLinesCommand::new(agent.argv())),
+        HarnessKind::Claude => Arc::new(native::Claude::new(agent.argv())),
+        HarnessKind::Codex => Arc::new(native::Codex::new(agent.argv())),
+        HarnessKind::Opencode => Arc::new(native::Opencode::new(agent.argv())),
+        HarnessKind::Pi => Arc::new(native::Pi::new(agent.argv())),
     }
 }

@@ -1,12 +1,11 @@
-use std::fmt;
-use std::str::FromStr;
+use crate::HarnessKind;
 
 /// One agent that a person has configured: a name, a command line and how to talk to it.
 ///
 /// ```
-/// use cs_harness::{AgentConfig, CommandMode};
+/// use cs_harness::{AgentConfig, HarnessKind};
 ///
-/// let agent = AgentConfig::from_command_line("mine", "./agent --name 'my own'", CommandMode::JsonLines)?;
+/// let agent = AgentConfig::from_command_line("mine", "./agent --name 'my own'", HarnessKind::JsonLines)?;
 /// assert_eq!(agent.argv(), ["./agent", "--name", "my own"]);
 /// # Ok::<(), cs_harness::AgentConfigError>(())
 /// ```
@@ -14,16 +13,7 @@ use std::str::FromStr;
 pub struct AgentConfig {
     name: String,
     argv: Vec<String>,
-    mode: CommandMode,
-}
-
-/// How a command is given its prompt and how its answer is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommandMode {
-    /// The prompt is standard input, the answer is standard output.
-    Plain,
-    /// One JSON object per line, in both directions.
-    JsonLines,
+    kind: HarnessKind,
 }
 
 /// Why an agent's configuration was refused.
@@ -57,12 +47,6 @@ pub enum AgentConfigError {
         /// The agent's name.
         name: String,
     },
-    /// The mode is not one of those that exist.
-    #[error("{text:?} is not a mode: use `plain` or `json-lines`")]
-    Mode {
-        /// The mode as it was given.
-        text: String,
-    },
 }
 
 impl AgentConfig {
@@ -70,7 +54,7 @@ impl AgentConfig {
     ///
     /// # Errors
     /// [`AgentConfigError::Name`], [`AgentConfigError::EmptyCommand`], [`AgentConfigError::NulByte`].
-    pub fn new(name: &str, argv: Vec<String>, mode: CommandMode) -> Result<Self, AgentConfigError> {
+    pub fn new(name: &str, argv: Vec<String>, kind: HarnessKind) -> Result<Self, AgentConfigError> {
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         if name.is_empty() || name.len() > 64 || !name.bytes().all(legal) {
             return Err(AgentConfigError::Name {
@@ -91,7 +75,7 @@ impl AgentConfig {
         Ok(Self {
             name: name.to_owned(),
             argv,
-            mode,
+            kind,
         })
     }
 
@@ -99,11 +83,11 @@ impl AgentConfig {
     ///
     /// # Errors
     /// Those of [`Self::new`], and [`AgentConfigError::OpenQuote`].
-    pub fn from_command_line(name: &str, line: &str, mode: CommandMode) -> Result<Self, AgentConfigError> {
+    pub fn from_command_line(name: &str, line: &str, kind: HarnessKind) -> Result<Self, AgentConfigError> {
         let argv = shell_words::split(line).map_err(|_| AgentConfigError::OpenQuote {
             name: name.to_owned(),
         })?;
-        Self::new(name, argv, mode)
+        Self::new(name, argv, kind)
     }
 
     /// The name that people use for this agent.
@@ -117,38 +101,8 @@ impl AgentConfig {
     }
 
     /// How to talk to the program.
-    pub fn mode(&self) -> CommandMode {
-        self.mode
-    }
-}
-
-impl CommandMode {
-    /// The word for this mode in the configuration file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::JsonLines => "json-lines",
-        }
-    }
-}
-
-impl fmt::Display for CommandMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for CommandMode {
-    type Err = AgentConfigError;
-
-    fn from_str(text: &str) -> Result<Self, AgentConfigError> {
-        match text {
-            "plain" => Ok(Self::Plain),
-            "json-lines" => Ok(Self::JsonLines),
-            other => Err(AgentConfigError::Mode {
-                text: other.to_owned(),
-            }),
-        }
+    pub fn kind(&self) -> HarnessKind {
+        self.kind
     }
 }
 
@@ -159,7 +113,7 @@ mod tests {
     #[test]
     fn a_command_line_is_split_as_a_shell_would() {
         let agent =
-            AgentConfig::from_command_line("a", r#"sh -c 'echo "hi there"' x\ y"#, CommandMode::Plain);
+            AgentConfig::from_command_line("a", r#"sh -c 'echo "hi there"' x\ y"#, HarnessKind::Plain);
         assert_eq!(agent.unwrap().argv(), ["sh", "-c", "echo \"hi there\"", "x y"]);
     }
 
@@ -169,7 +123,7 @@ mod tests {
             AgentConfig::new(
                 name,
                 argv.iter().map(|a| (*a).to_owned()).collect(),
-                CommandMode::Plain,
+                HarnessKind::Plain,
             )
         };
         assert!(matches!(new("", &["x"]), Err(AgentConfigError::Name { .. })));
@@ -190,18 +144,7 @@ mod tests {
             new("a", &["x", "y\0"]),
             Err(AgentConfigError::NulByte { index: 1, .. })
         ));
-        let open = AgentConfig::from_command_line("a", "sh -c 'x", CommandMode::Plain);
+        let open = AgentConfig::from_command_line("a", "sh -c 'x", HarnessKind::Plain);
         assert!(matches!(open, Err(AgentConfigError::OpenQuote { .. })));
-    }
-
-    #[test]
-    fn a_mode_is_read_as_it_is_written() {
-        for mode in [CommandMode::Plain, CommandMode::JsonLines] {
-            assert_eq!(mode.as_str().parse(), Ok(mode));
-        }
-        assert!(matches!(
-            "jsonl".parse::<CommandMode>(),
-            Err(AgentConfigError::Mode { .. })
-        ));
     }
 }

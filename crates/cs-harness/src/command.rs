@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use crate::text::pieces;
 use crate::{Event, LaunchSpec, RunFacts};
 
-fn launch_spec(argv: &[String], facts: &RunFacts, stdin: Vec<u8>) -> LaunchSpec {
+pub(crate) fn launch_spec(argv: &[String], facts: &RunFacts, stdin: Vec<u8>) -> LaunchSpec {
     let env = BTreeMap::from([
         ("CS_PANEL_CARD".to_owned(), facts.card.clone()),
         ("CS_PANEL_RUN".to_owned(), facts.run.clone()),
@@ -26,7 +26,7 @@ fn launch_spec(argv: &[String], facts: &RunFacts, stdin: Vec<u8>) -> LaunchSpec 
 }
 
 /// Output that is no message, as text: what is not UTF-8 is replaced here and nowhere else.
-fn text_events(bytes: &[u8]) -> Vec<Event> {
+pub(crate) fn text_events(bytes: &[u8]) -> Vec<Event> {
     pieces(&String::from_utf8_lossy(bytes))
         .into_iter()
         .map(|text| Event::Text { text })

@@ -1,3 +1,4 @@
+use cs_model::FailureClass;
 use serde::{Deserialize, Serialize};
 
 /// What an agent said, in the same words for every harness. This is also the wire type of the transcript.
@@ -30,8 +31,50 @@ pub enum Event {
         /// The commit message it wants.
         message: Option<String>,
     },
-    /// What the agent has used so far in this process.
-    Usage(UsageTotals),
+    /// The agent is up. Says which version it is and what became of the tool servers that it was given, where it tells.
+    Started {
+        /// Its version.
+        version: Option<String>,
+        /// The tool servers.
+        servers: Vec<ToolServer>,
+    },
+    /// Words of the agent on its way, which are its answer where it gives no other.
+    Said {
+        /// The text, whole.
+        text: String,
+    },
+    /// A tool of the agent began.
+    ToolStart {
+        /// The agent's own name of this call, with which [`Event::ToolEnd`] comes.
+        call: String,
+        /// The tool.
+        tool: String,
+        /// What it is about, for people who watch: a command, a file. May be empty.
+        about: String,
+    },
+    /// A tool of the agent ended.
+    ToolEnd {
+        /// The agent's own name of this call.
+        call: String,
+        /// Whether it did what it should.
+        ok: bool,
+    },
+    /// A tool call was refused by the rules under which the agent runs: nobody could be asked.
+    Denied {
+        /// The tool, and what it was to do.
+        what: String,
+    },
+    /// The agent has met something and tries again by itself. This is no progress.
+    Retry(Trouble),
+    /// The agent says why its task failed. What follows may still mend it.
+    Failed(Trouble),
+    /// The agent's own end mark: whatever its process does from here on, its task is over.
+    End {
+        /// Whether the agent calls it a success.
+        ok: bool,
+    },
+    /// What the agent has used.
+    Usage(UsageReport),
     /// The agent's own name for the conversation, given back to it when it is started again.
     Session {
         /// At most 512 bytes; meaningless to us.
@@ -51,15 +94,75 @@ pub enum Event {
     },
 }
 
-/// Totals since the agent's process began. A field that was never reported is `None`; the last report of a field counts.
+/// A server of tools that the agent was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolServer {
+    /// Its name.
+    pub name: String,
+    /// Whether the agent reached it.
+    pub connected: bool,
+}
+
+/// What stands in the way of a task, from fields of the agent's messages that are made for it and never from its prose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// The class that decides about another try.
+    pub class: FailureClass,
+    /// The status of the provider's answer (an HTTP status), where one is told.
+    pub status: Option<u16>,
+    /// When the provider wants to be asked again, where it says so.
+    pub again: Option<AskAgain>,
+    /// What the agent said of it; at most 4 KiB. For the person at this machine: it may hold anything.
+    pub said: String,
+}
+
+/// When a provider wants to be asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskAgain {
+    /// So many milliseconds after it said so.
+    AfterMs(u64),
+    /// At this time, in seconds since 1970 (UTC).
+    AtUnix(i64),
+}
+
+/// A report of what was used, and since when it counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageReport {
+    /// Since when it counts.
+    pub span: UsageSpan,
+    /// The numbers.
+    pub totals: UsageTotals,
+}
+
+/// Since when a report of usage counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageSpan {
+    /// Since this process began: the last report of a field counts.
+    #[default]
+    Process,
+    /// Since the report before it: reports are added up.
+    Step,
+    /// Since the conversation began, in whatever processes: the last report of a field counts, less what was used before.
+    Session,
+}
+
+/// Numbers of what was used. A field that was never reported is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageTotals {
     /// Turns of the model.
     pub turns: Option<u64>,
-    /// Tokens that went in.
+    /// Tokens that went in, those that the provider had kept included.
     pub input_tokens: Option<u64>,
-    /// Tokens that came out.
+    /// Those of them that the provider had kept from before.
+    #[serde(default)]
+    pub cached_tokens: Option<u64>,
+    /// Tokens that came out, those of reasoning included.
     pub output_tokens: Option<u64>,
+    /// Those of them that went into reasoning.
+    #[serde(default)]
+    pub reasoning_tokens: Option<u64>,
     /// Money, in millionths of a US dollar.
     pub cost_micro_usd: Option<u64>,
 }
@@ -69,14 +172,70 @@ impl UsageTotals {
     pub fn update(&mut self, newer: &Self) {
         self.turns = newer.turns.or(self.turns);
         self.input_tokens = newer.input_tokens.or(self.input_tokens);
+        self.cached_tokens = newer.cached_tokens.or(self.cached_tokens);
         self.output_tokens = newer.output_tokens.or(self.output_tokens);
+        self.reasoning_tokens = newer.reasoning_tokens.or(self.reasoning_tokens);
         self.cost_micro_usd = newer.cost_micro_usd.or(self.cost_micro_usd);
+    }
+
+    /// Adds what another report counted; a field that neither has stays `None`.
+    pub fn add(&mut self, more: &Self) {
+        *self = self.zip(more, |a, b| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        });
+    }
+
+    /// What is left of these numbers without those of an earlier moment. A number that fell says that counting began anew,
+    /// and counts as it stands.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        self.zip(before, |now, before| {
+            now.map(|now| now.checked_sub(before.unwrap_or(0)).unwrap_or(now))
+        })
+    }
+
+    fn zip(&self, other: &Self, with: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
+        Self {
+            turns: with(self.turns, other.turns),
+            input_tokens: with(self.input_tokens, other.input_tokens),
+            cached_tokens: with(self.cached_tokens, other.cached_tokens),
+            output_tokens: with(self.output_tokens, other.output_tokens),
+            reasoning_tokens: with(self.reasoning_tokens, other.reasoning_tokens),
+            cost_micro_usd: with(self.cost_micro_usd, other.cost_micro_usd),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn trouble(again: Option<AskAgain>) -> Trouble {
+        Trouble {
+            class: FailureClass::RateLimit,
+            status: Some(429),
+            again,
+            said: "slow down".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_was_used_before_is_taken_off_unless_counting_began_anew() {
+        let of = |input_tokens, cost_micro_usd| UsageTotals {
+            input_tokens,
+            cost_micro_usd,
+            ..UsageTotals::default()
+        };
+        assert_eq!(
+            of(Some(30), Some(5)).since(&of(Some(10), None)),
+            of(Some(20), Some(5))
+        );
+        assert_eq!(of(Some(3), None).since(&of(Some(10), Some(7))), of(Some(3), None));
+        let mut sum = of(Some(1), None);
+        sum.add(&of(Some(2), None));
+        assert_eq!(sum, of(Some(3), None));
+    }
 
     #[test]
     fn every_event_survives_the_transcript() {
@@ -97,7 +256,31 @@ mod tests {
                 summary: text(),
                 message: None,
             },
-            Event::Usage(usage),
+            Event::Usage(UsageReport {
+                span: UsageSpan::Step,
+                totals: usage,
+            }),
+            Event::Started {
+                version: Some(text()),
+                servers: vec![ToolServer {
+                    name: text(),
+                    connected: true,
+                }],
+            },
+            Event::Said { text: text() },
+            Event::ToolStart {
+                call: text(),
+                tool: text(),
+                about: text(),
+            },
+            Event::ToolEnd {
+                call: text(),
+                ok: true,
+            },
+            Event::Denied { what: text() },
+            Event::Retry(trouble(Some(AskAgain::AfterMs(3)))),
+            Event::Failed(trouble(Some(AskAgain::AtUnix(4)))),
+            Event::End { ok: false },
             Event::Session { id: text() },
             Event::Final { text: text() },
             Event::Unknown {
@@ -127,7 +310,7 @@ mod tests {
             turns: Some(2),
             input_tokens: Some(5),
             output_tokens: Some(9),
-            cost_micro_usd: None,
+            ..UsageTotals::default()
         };
         assert_eq!(totals, expected);
     }

@@ -2,12 +2,7 @@ use std::fmt;
 
 use cs_model::FailureClass;
 
-/// Which harness an agent is driven by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HarnessKind {
-    /// Any command line.
-    Command,
-}
+use crate::HarnessKind;
 
 /// What exactly happened, in our own words: it holds nothing that the agent or the operating system said, and no path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,14 +19,16 @@ pub enum FailureCause {
     HalfLine,
     /// The program exited with zero and gave no `final` message.
     NoFinal,
+    /// The agent told of it itself, with the status of the provider's answer where there was one.
+    Told(Option<u16>),
+    /// The program exited with zero and never said that its task is over: its output was cut, or it gave up without a word.
+    NoEndMark,
 }
 
 /// Renders the sentence about a failure that everybody may read: how the program ended where the agent itself failed, and
 /// no path, no secret, no word of the agent.
 pub fn public_reason(harness: HarnessKind, class: FailureClass, cause: FailureCause) -> String {
-    let who = match harness {
-        HarnessKind::Command => "the agent's command",
-    };
+    let who = harness.label();
     match class {
         FailureClass::Agent => ended(who, cause),
         FailureClass::Unknown => format!("{who} ended, and it is not known why"),
@@ -63,6 +60,9 @@ fn ended(who: &str, cause: FailureCause) -> String {
         FailureCause::EndNotSeen => format!("{who} ended, and nobody saw how"),
         FailureCause::HalfLine => format!("{who} ended in the middle of a line"),
         FailureCause::NoFinal => format!("{who} ended without an answer"),
+        FailureCause::Told(None) => format!("{who} said that it failed"),
+        FailureCause::Told(Some(status)) => format!("{who} met an error of its provider (status {status})"),
+        FailureCause::NoEndMark => format!("{who} ended without saying that it was done"),
     }
 }
 
@@ -84,21 +84,6 @@ fn signal_name(number: i32) -> Option<&'static str> {
     })
 }
 
-impl HarnessKind {
-    /// The harness's word in tables and files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Command => "command",
-        }
-    }
-}
-
-impl fmt::Display for HarnessKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -108,6 +93,11 @@ impl fmt::Display for FailureCause {
             Self::EndNotSeen => f.write_str("nobody saw how the program ended"),
             Self::HalfLine => f.write_str("the program exited with code 0 in the middle of a line"),
             Self::NoFinal => f.write_str("the program exited with code 0 and gave no final message"),
+            Self::Told(None) => f.write_str("the agent said that it failed"),
+            Self::Told(Some(status)) => write!(f, "the provider answered with status {status}"),
+            Self::NoEndMark => {
+                f.write_str("the program exited with code 0 and never said that its task is over")
+            }
         }
     }
 }
@@ -118,7 +108,7 @@ mod tests {
 
     #[test]
     fn public_reasons_as_people_read_them() {
-        let reason = |class| public_reason(HarnessKind::Command, class, FailureCause::ExitCode(7));
+        let reason = |class| public_reason(HarnessKind::Plain, class, FailureCause::ExitCode(7));
         let table: String = FailureClass::ALL
             .iter()
             .map(|class| format!("{class}: {}\n", reason(*class)))
@@ -150,8 +140,11 @@ mod tests {
             FailureCause::EndNotSeen,
             FailureCause::HalfLine,
             FailureCause::NoFinal,
+            FailureCause::Told(None),
+            FailureCause::Told(Some(500)),
+            FailureCause::NoEndMark,
         ];
-        let reason = |cause| public_reason(HarnessKind::Command, FailureClass::Agent, cause) + "\n";
+        let reason = |cause| public_reason(HarnessKind::Plain, FailureClass::Agent, cause) + "\n";
         let table: String = causes.into_iter().map(reason).collect();
         insta::assert_snapshot!(table, @r"
         the agent's command could not be started
@@ -161,6 +154,9 @@ mod tests {
         the agent's command ended, and nobody saw how
         the agent's command ended in the middle of a line
         the agent's command ended without an answer
+        the agent's command said that it failed
+        the agent's command met an error of its provider (status 500)
+        the agent's command ended without saying that it was done
         ");
     }
 }

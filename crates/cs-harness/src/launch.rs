@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// What a harness is told about one attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFacts {
     /// The card's id as people see it.
     pub card: String,
@@ -15,14 +17,55 @@ pub struct RunFacts {
     pub prompt: String,
     /// The agent's own conversation to go on with; `None` begins a new one.
     pub session: Option<String>,
+    /// The name to give to a conversation that begins, for agents that let us choose it: a UUID that was never used.
+    pub new_session: String,
     /// The answer to what the agent asked before.
     pub answer: Option<GivenAnswer>,
+    /// The model to use; `None` leaves it to the agent's own settings.
+    pub model: Option<String>,
+    /// How much the model is to think, in the agent's own words; `None` leaves it to the agent's own settings.
+    pub effort: Option<String>,
+    /// What the agent may do without being asked.
+    pub permissions: Permissions,
+    /// Whether the person's own settings hold: instructions, tool servers, hooks.
+    pub settings: OwnSettings,
+    /// The directory in which the agent works, absolute.
+    pub cwd: String,
+    /// The directory into which [`LaunchSpec::files`] are written, absolute.
+    pub private_dir: String,
+    /// How often the model may be asked.
+    pub most_turns: Option<u64>,
+    /// How much the attempt may cost, in millionths of a US dollar.
+    pub most_micro_usd: Option<u64>,
+}
+
+/// What an agent may do without asking anybody: nobody is there to be asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Permissions {
+    /// Change files of its tree, and run the commands that its own settings allow.
+    Edit,
+    /// Everything that its user may do.
+    #[default]
+    Full,
+}
+
+/// Whether what the person has set up for an agent holds for the runs that are started here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnSettings {
+    /// It holds.
+    #[default]
+    Use,
+    /// Instructions, tool servers and hooks of the person are shut out as far as the agent can do that; the sign-in is not.
+    ShutOut,
 }
 
 /// Why a run is started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Wake {
     /// The first start.
+    #[default]
     First,
     /// New turns for a run that has spoken before.
     Turn,

@@ -6,9 +6,9 @@
 //! embeds it starts the process and feeds it the bytes.
 //!
 //! ```
-//! use cs_harness::{AgentConfig, CommandMode, Line, ProcessEnd, Seen, TaskEnd, adapter};
+//! use cs_harness::{AgentConfig, HarnessKind, Line, ProcessEnd, Seen, TaskEnd, adapter};
 //!
-//! let agent = AgentConfig::new("echo", vec!["cat".to_owned()], CommandMode::Plain)?;
+//! let agent = AgentConfig::new("echo", vec!["cat".to_owned()], HarnessKind::Plain)?;
 //! let harness = adapter(&agent);
 //! let mut seen = Seen::default();
 //! for bytes in b"hello\n".split_inclusive(|byte| *byte == b'\n') {
@@ -29,18 +29,21 @@ mod agent;
 mod command;
 mod event;
 mod failure;
+mod kind;
 mod launch;
 mod line;
+mod native;
 mod outcome;
 
 mod seen;
 mod text;
 
 pub use adapter::{Harness, adapter};
-pub use agent::{AgentConfig, AgentConfigError, CommandMode};
-pub use event::{Event, UsageTotals};
-pub use failure::{FailureCause, HarnessKind, public_reason};
-pub use launch::{GivenAnswer, LaunchSpec, PrivateFile, RunFacts, Wake};
+pub use agent::{AgentConfig, AgentConfigError};
+pub use event::{AskAgain, Event, ToolServer, Trouble, UsageReport, UsageSpan, UsageTotals};
+pub use failure::{FailureCause, public_reason};
+pub use kind::{HarnessKind, UnknownHarness};
+pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile, RunFacts, Wake};
 pub use line::{LINE_MAX_BYTES, Line};
 pub use outcome::{Outcome, ProcessEnd, TaskEnd};
 

@@ -1,5 +1,5 @@
 /// Of a line of output at most this many bytes are worth keeping.
-pub const LINE_MAX_BYTES: usize = 4 * 1024 * 1024;
+pub const LINE_MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// A line of standard output, as whoever reads the output cuts it.
 ///

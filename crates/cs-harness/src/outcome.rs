@@ -1,6 +1,6 @@
 use cs_model::FailureClass;
 
-use crate::{FailureCause, HarnessKind, Offer, Question, Seen, public_reason};
+use crate::{AskAgain, FailureCause, HarnessKind, Offer, Question, Seen, public_reason};
 
 /// How an attempt ended: its process and its task are two different things.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub enum TaskEnd {
         class: FailureClass,
         /// What exactly happened, in our own words.
         cause: FailureCause,
+        /// When the provider wants to be asked again, where it said so.
+        again: Option<AskAgain>,
         /// The sentence that everybody may read.
         public: String,
     },
@@ -67,6 +69,7 @@ impl TaskEnd {
         Self::Failed {
             class,
             cause,
+            again: None,
             public: public_reason(harness, class, cause),
         }
     }

@@ -1,5 +1,5 @@
 use crate::text::Tail;
-use crate::{Event, UsageTotals};
+use crate::{Event, ToolServer, Trouble, UsageReport, UsageSpan, UsageTotals};
 
 /// What an attempt has said so far, in bounded space: a fold over its events.
 ///
@@ -10,10 +10,39 @@ pub struct Seen {
     waiting: Option<Waiting>,
     final_text: Option<String>,
     session: Option<String>,
-    usage: UsageTotals,
+    usage: Used,
     unknown: u64,
+    version: Option<String>,
+    servers: Vec<ToolServer>,
+    said: Option<String>,
+    denied: Vec<String>,
+    retrying: Option<Trouble>,
+    failed: Option<Trouble>,
+    end: Option<bool>,
+    has_spoken: bool,
     inside_line: bool,
 }
+
+/// What was used, by how it was counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Used {
+    process: UsageTotals,
+    steps: UsageTotals,
+    session: UsageTotals,
+}
+
+impl Used {
+    fn take(&mut self, report: &UsageReport) {
+        match report.span {
+            UsageSpan::Process => self.process.update(&report.totals),
+            UsageSpan::Step => self.steps.add(&report.totals),
+            UsageSpan::Session => self.session.update(&report.totals),
+        }
+    }
+}
+
+/// Of what was denied at most this many are kept.
+const DENIED_MAX: usize = 20;
 
 /// A question that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +72,7 @@ impl Seen {
     /// Takes in the next event.
     pub fn observe(&mut self, event: &Event) {
         self.inside_line = false;
+        self.has_spoken = true;
         match event {
             Event::Text { text } => {
                 self.inside_line = !text.ends_with('\n');
@@ -63,10 +93,35 @@ impl Seen {
                 };
                 self.waiting = Some(Waiting::Offer(offer));
             }
-            Event::Usage(usage) => self.usage.update(usage),
+            Event::Started { version, servers } => {
+                self.version = version.clone().or_else(|| self.version.take());
+                self.servers.clone_from(servers);
+            }
+            Event::Said { text } => {
+                self.said = Some(text.clone());
+                self.goes_on();
+            }
+            Event::ToolStart { .. } | Event::ToolEnd { .. } => self.goes_on(),
+            Event::Denied { what } => self.deny(what),
+            Event::Retry(trouble) => self.retrying = Some(trouble.clone()),
+            Event::Failed(trouble) => self.failed = Some(trouble.clone()),
+            Event::End { ok } => self.end = Some(*ok),
+            Event::Usage(report) => self.usage.take(report),
             Event::Session { id } => self.session = Some(id.clone()),
             Event::Final { text } => self.final_text = Some(text.clone()),
             Event::Unknown { .. } => self.unknown = self.unknown.saturating_add(1),
+        }
+    }
+
+    /// What stood in its way before is behind it.
+    fn goes_on(&mut self) {
+        self.retrying = None;
+        self.failed = None;
+    }
+
+    fn deny(&mut self, what: &String) {
+        if self.denied.len() < DENIED_MAX && !self.denied.contains(what) {
+            self.denied.push(what.clone());
         }
     }
 
@@ -96,9 +151,57 @@ impl Seen {
         self.session.as_deref()
     }
 
-    /// What the agent said that it used.
-    pub fn usage(&self) -> UsageTotals {
-        self.usage
+    /// What this attempt used, where the conversation had used so much before it.
+    pub fn usage(&self, before: &UsageTotals) -> UsageTotals {
+        let mut all = self.usage.session.since(before);
+        all.update(&self.usage.process);
+        all.add(&self.usage.steps);
+        all
+    }
+
+    /// What the whole conversation has used by now, where the agent counts so.
+    pub fn session_usage(&self) -> UsageTotals {
+        self.usage.session
+    }
+
+    /// The version of the agent, where it told it.
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// The tool servers of the agent, where it told of them.
+    pub fn servers(&self) -> &[ToolServer] {
+        &self.servers
+    }
+
+    /// The last words of the agent, which are its answer where it gives no other.
+    pub fn said(&self) -> Option<&str> {
+        self.said.as_deref()
+    }
+
+    /// The tool calls that were refused, the first 20 of them.
+    pub fn denied(&self) -> &[String] {
+        &self.denied
+    }
+
+    /// What the agent met and tries again now.
+    pub fn retrying(&self) -> Option<&Trouble> {
+        self.retrying.as_ref()
+    }
+
+    /// Why the task failed, if the agent said so and did not go on.
+    pub fn failure(&self) -> Option<&Trouble> {
+        self.failed.as_ref()
+    }
+
+    /// The agent's end mark: whether it calls its task a success; nothing while it has given none.
+    pub fn end(&self) -> Option<bool> {
+        self.end
+    }
+
+    /// Whether the agent has said anything at all.
+    pub fn has_spoken(&self) -> bool {
+        self.has_spoken
     }
 
     /// How many messages were not understood.

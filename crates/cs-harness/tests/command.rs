@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use cs_harness::{
-    AgentConfig, CommandMode, Event, FailureCause, GivenAnswer, Harness, Line, ProcessEnd, RunFacts, Seen,
-    TaskEnd, UsageTotals, Wake, adapter,
+    AgentConfig, Event, FailureCause, GivenAnswer, Harness, HarnessKind, Line, ProcessEnd, RunFacts, Seen,
+    TaskEnd, UsageReport, UsageTotals, Wake, adapter,
 };
 use cs_model::FailureClass;
 use proptest::prelude::*;
 
-fn harness(mode: CommandMode) -> Arc<dyn Harness> {
+fn harness(mode: HarnessKind) -> Arc<dyn Harness> {
     let argv = vec!["agent".to_owned(), "--flag".to_owned()];
     adapter(&AgentConfig::new("mine", argv, mode).expect("a legal configuration"))
 }
@@ -26,10 +26,11 @@ fn facts() -> RunFacts {
             question: "Red?".to_owned(),
             text: "Blue".to_owned(),
         }),
+        ..RunFacts::default()
     }
 }
 
-fn events(mode: CommandMode, output: &[u8]) -> Vec<Event> {
+fn events(mode: HarnessKind, output: &[u8]) -> Vec<Event> {
     let harness = harness(mode);
     let lines = output.split_inclusive(|byte| *byte == b'\n');
     lines
@@ -42,7 +43,7 @@ fn events(mode: CommandMode, output: &[u8]) -> Vec<Event> {
         .collect()
 }
 
-fn task(mode: CommandMode, output: &[u8], end: &ProcessEnd) -> TaskEnd {
+fn task(mode: HarnessKind, output: &[u8], end: &ProcessEnd) -> TaskEnd {
     let mut seen = Seen::default();
     for event in events(mode, output) {
         seen.observe(&event);
@@ -51,7 +52,7 @@ fn task(mode: CommandMode, output: &[u8], end: &ProcessEnd) -> TaskEnd {
 }
 
 fn one_event(line: &str) -> Event {
-    let events = events(CommandMode::JsonLines, format!("{line}\n").as_bytes());
+    let events = events(HarnessKind::JsonLines, format!("{line}\n").as_bytes());
     <[Event; 1]>::try_from(events).expect("one event")[0].clone()
 }
 
@@ -63,7 +64,10 @@ fn answered(text: &str) -> TaskEnd {
 
 #[track_caller]
 fn check_failed(task: &TaskEnd, expected: (FailureClass, FailureCause)) {
-    let TaskEnd::Failed { class, cause, public } = task else {
+    let TaskEnd::Failed {
+        class, cause, public, ..
+    } = task
+    else {
         panic!("{task:?} is no failure")
     };
     assert_eq!((*class, *cause), expected);
@@ -78,7 +82,7 @@ fn spawn_failed() -> ProcessEnd {
 
 #[test]
 fn a_plain_agent_reads_its_prompt_and_nothing_else() {
-    let spec = harness(CommandMode::Plain).launch(&facts());
+    let spec = harness(HarnessKind::Plain).launch(&facts());
     assert_eq!(spec.argv, ["agent", "--flag"]);
     let stdin = String::from_utf8(spec.stdin).unwrap();
     assert_eq!(stdin, "say \"hi\"\nplease");
@@ -88,7 +92,7 @@ fn a_plain_agent_reads_its_prompt_and_nothing_else() {
 
 #[test]
 fn a_json_lines_agent_reads_one_line() {
-    let spec = harness(CommandMode::JsonLines).launch(&facts());
+    let spec = harness(HarnessKind::JsonLines).launch(&facts());
     let stdin = String::from_utf8(spec.stdin).unwrap();
     let expected = concat!(
         r#"{"type":"start","protocol":1,"card":"c7","run":"r1","epoch":2,"wake":"answer","prompt":"say \"hi\"\nplease","#,
@@ -103,7 +107,7 @@ fn a_json_lines_agent_reads_one_line() {
         answer: None,
         ..facts()
     };
-    let stdin = String::from_utf8(harness(CommandMode::JsonLines).launch(&fresh).stdin).unwrap();
+    let stdin = String::from_utf8(harness(HarnessKind::JsonLines).launch(&fresh).stdin).unwrap();
     assert!(stdin.ends_with("\"session\":null,\"answer\":null}\n"), "{stdin}");
 }
 
@@ -148,10 +152,13 @@ fn each_message_becomes_its_event() {
         ),
         (
             r#"{"type":"usage","turns":3,"cost_usd":0.0125}"#,
-            Event::Usage(UsageTotals {
-                turns: Some(3),
-                cost_micro_usd: Some(12_500),
-                ..UsageTotals::default()
+            Event::Usage(UsageReport {
+                totals: UsageTotals {
+                    turns: Some(3),
+                    cost_micro_usd: Some(12_500),
+                    ..UsageTotals::default()
+                },
+                ..UsageReport::default()
             }),
         ),
     ];
@@ -178,7 +185,7 @@ fn what_is_no_message_is_kept_as_text() {
             }
         );
     }
-    let bad = events(CommandMode::JsonLines, b"a\xffb\n");
+    let bad = events(HarnessKind::JsonLines, b"a\xffb\n");
     assert_eq!(
         bad,
         [Event::Text {
@@ -212,14 +219,14 @@ fn unknown_and_malformed_messages_are_kept_and_counted() {
 
 #[test]
 fn the_end_of_a_plain_agent_decides() {
-    let plain = |end: &ProcessEnd| task(CommandMode::Plain, b"\nthe\n\nanswer\n\n", end);
+    let plain = |end: &ProcessEnd| task(HarnessKind::Plain, b"\nthe\n\nanswer\n\n", end);
     assert_eq!(plain(&ProcessEnd::Exited(0)), answered("the\n\nanswer"));
     assert_eq!(
-        task(CommandMode::Plain, b"", &ProcessEnd::Exited(0)),
+        task(HarnessKind::Plain, b"", &ProcessEnd::Exited(0)),
         answered("")
     );
     assert_eq!(
-        task(CommandMode::Plain, b"half", &ProcessEnd::Exited(0)),
+        task(HarnessKind::Plain, b"half", &ProcessEnd::Exited(0)),
         answered("half")
     );
     check_failed(
@@ -244,12 +251,12 @@ fn the_end_of_a_plain_agent_decides() {
 fn messages_in_the_output_of_a_plain_agent_are_only_text() {
     let output = b"{\"type\":\"ask\",\"question\":\"Red?\"}\n";
     let expected = answered(r#"{"type":"ask","question":"Red?"}"#);
-    assert_eq!(task(CommandMode::Plain, output, &ProcessEnd::Exited(0)), expected);
+    assert_eq!(task(HarnessKind::Plain, output, &ProcessEnd::Exited(0)), expected);
 }
 
 #[test]
 fn a_json_lines_agent_must_end_with_a_final_message() {
-    let json = |output: &[u8], end: &ProcessEnd| task(CommandMode::JsonLines, output, end);
+    let json = |output: &[u8], end: &ProcessEnd| task(HarnessKind::JsonLines, output, end);
     let ok = b"thinking\n{\"type\":\"final\",\"text\":\"ok\"}\n";
     assert_eq!(json(ok, &ProcessEnd::Exited(0)), answered("ok"));
     assert_eq!(json(&ok[..ok.len() - 1], &ProcessEnd::Exited(0)), answered("ok"));
@@ -285,9 +292,9 @@ fn a_json_lines_agent_must_end_with_a_final_message() {
 fn half_a_last_line_is_never_success() {
     let half = (FailureClass::Agent, FailureCause::HalfLine);
     let only = br#"{"type":"final","text":"o"#;
-    check_failed(&task(CommandMode::JsonLines, only, &ProcessEnd::Exited(0)), half);
+    check_failed(&task(HarnessKind::JsonLines, only, &ProcessEnd::Exited(0)), half);
     let after = b"{\"type\":\"final\",\"text\":\"ok\"}\n{\"type\":\"ask\",\"que";
-    check_failed(&task(CommandMode::JsonLines, after, &ProcessEnd::Exited(0)), half);
+    check_failed(&task(HarnessKind::JsonLines, after, &ProcessEnd::Exited(0)), half);
 }
 
 #[test]
@@ -304,13 +311,13 @@ fn st_4_a_question_or_an_offer_wins_over_every_end() {
             question: "Red?".to_owned(),
             choices: vec!["y".to_owned()],
         };
-        assert_eq!(task(CommandMode::JsonLines, ask, &end), expected);
+        assert_eq!(task(HarnessKind::JsonLines, ask, &end), expected);
         let expected = TaskEnd::OfferedLanding {
             summary: "done".to_owned(),
             message: None,
             text: Some("ok".to_owned()),
         };
-        assert_eq!(task(CommandMode::JsonLines, offer, &end), expected);
+        assert_eq!(task(HarnessKind::JsonLines, offer, &end), expected);
     }
 }
 
@@ -320,7 +327,7 @@ fn the_last_of_a_question_and_an_offer_stands() {
     let offer = r#"{"type":"offer_landing","summary":"done"}"#;
     let end = |lines: [&str; 2]| {
         task(
-            CommandMode::JsonLines,
+            HarnessKind::JsonLines,
             lines.join("\n").as_bytes(),
             &ProcessEnd::Exited(0),
         )
@@ -336,7 +343,7 @@ proptest! {
         code: i32,
     ) {
         for bytes in [output, lines.join("\n").into_bytes()] {
-            for mode in [CommandMode::Plain, CommandMode::JsonLines] {
+            for mode in [HarnessKind::Plain, HarnessKind::JsonLines] {
                 let (mut live, mut replayed) = (Seen::default(), Seen::default());
                 for event in events(mode, &bytes) {
                     live.observe(&event);

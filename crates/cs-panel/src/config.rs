@@ -7,7 +7,7 @@ mod place;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cs_harness::{AgentConfig, CommandMode};
+use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{AgentName, Person};
 use cs_supervise::{Containment, Limits};
 use serde::Deserialize;
@@ -70,7 +70,7 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Agent {
     command: Argv,
-    mode: Option<Text<CommandMode>>,
+    harness: Option<Text<HarnessKind>>,
     containment: Option<Means>,
     #[serde(default)]
     limits: Budgets,
@@ -214,8 +214,8 @@ impl Config {
         });
         let containment = containment.collect();
         let agents = file.agents.into_iter().map(|(Text(name), agent)| {
-            let mode = agent.mode.map_or(CommandMode::Plain, |Text(mode)| mode);
-            let agent = AgentConfig::new(name.as_str(), agent.command.0, mode)
+            let kind = agent.harness.map_or(HarnessKind::Plain, |Text(kind)| kind);
+            let agent = AgentConfig::new(name.as_str(), agent.command.0, kind)
                 .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
             Ok((name, agent))
         });
@@ -291,15 +291,15 @@ mod tests {
     #[test]
     fn a_whole_file_is_read() {
         let text = "person = \"Ada\"\ndefault_agent = \"b\"\nslots = 3\n[agents.a]\ncommand = [\"cat\"]\n\
-                    [agents.b]\ncommand = [\"x\", \"y z\"]\nmode = \"json-lines\"\n";
+                    [agents.b]\ncommand = [\"x\", \"y z\"]\nharness = \"json-lines\"\n";
         let config = parse(text).expect("it is right");
         assert_eq!(config.person.as_ref().map(Person::as_str), Some("Ada"));
         assert_eq!(config.slots, 3);
         assert_eq!(config.choose_agent(None).expect("the default").as_str(), "b");
         let b = &config.agents[&"b".parse::<AgentName>().expect("a name")];
         assert_eq!(
-            (b.argv(), b.mode()),
-            (&["x".to_owned(), "y z".to_owned()][..], CommandMode::JsonLines)
+            (b.argv(), b.kind()),
+            (&["x".to_owned(), "y z".to_owned()][..], HarnessKind::JsonLines)
         );
     }
 
@@ -317,12 +317,12 @@ mod tests {
             ),
             ("[agents.x]\ncommand = []\n", "c.toml:2:11: the command is empty"),
             (
-                "[agents.x]\nmode = \"plain\"\n",
+                "[agents.x]\nharness = \"plain\"\n",
                 "c.toml:1:1: missing field `command`",
             ),
             (
-                "[agents.x]\ncommand = [\"a\"]\nmode = \"json\"\n",
-                "c.toml:3:8: \"json\" is not a mode",
+                "[agents.x]\ncommand = [\"a\"]\nharness = \"json\"\n",
+                "c.toml:3:11: \"json\" is no harness",
             ),
             (
                 "[agents.Big]\ncommand = [\"a\"]\n",

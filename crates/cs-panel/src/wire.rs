@@ -20,7 +20,7 @@ use crate::standstill::{Standstill, Standstills};
 pub(crate) struct AgentWire {
     pub(crate) name: String,
     pub(crate) command: Vec<String>,
-    pub(crate) mode: String,
+    pub(crate) harness: String,
     pub(crate) default: bool,
     /// Why it takes no work on this machine for now; null when it does.
     pub(crate) parked: Option<ParkWire>,
@@ -52,7 +52,7 @@ impl AgentWire {
         Self {
             name: name.to_string(),
             command: agent.argv().to_vec(),
-            mode: agent.mode().to_string(),
+            harness: agent.kind().to_string(),
             default: default == Some(name),
             parked: None,
         }

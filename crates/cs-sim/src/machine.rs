@@ -10,7 +10,7 @@ use cs_daemon::{
     Borders, Checkouts, Daemon, DaemonError, Deps, KeepEverything, LandingPolicy, MachineIdentity, Mode,
     Preparation, RecordPorts, Reporter, Settings, StateDir, TreeError,
 };
-use cs_harness::{AgentConfig, CommandMode};
+use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{CodebaseId, Epoch, LandingTarget, MachineId, Person, RunId};
 use cs_testkit::SeededIds;
 use tokio::sync::{Notify, mpsc};
@@ -322,7 +322,7 @@ fn deps(world: &Arc<World>, machine: &Arc<Machine>, generation: u64) -> Deps {
         generation,
     };
     let remote = Arc::new(Remote(seat.clone()));
-    let agent = AgentConfig::new(AGENT, vec![AGENT.to_owned()], CommandMode::JsonLines);
+    let agent = AgentConfig::new(AGENT, vec![AGENT.to_owned()], HarnessKind::JsonLines);
     Deps {
         record: RecordPorts {
             claims: remote.clone(),

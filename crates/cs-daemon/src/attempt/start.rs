@@ -185,7 +185,7 @@ async fn begin(
     let file = AttemptFile {
         attempt: prepared.attempt(),
         row: row.clone(),
-        mode: agent.mode().to_string(),
+        harness: agent.kind().to_string(),
         allowance: Allowance::from(&limits_of(cx, &row.agent)),
     };
     let name = prepared.dir().to_owned();

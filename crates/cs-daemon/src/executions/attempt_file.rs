@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use cs_fence::Attempt;
-use cs_harness::{AgentConfig, CommandMode, Harness, adapter};
+use cs_harness::{AgentConfig, Harness, HarnessKind, adapter};
 use cs_journal::ClaimedRun;
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct AttemptFile {
     /// What was claimed.
     pub row: ClaimedRun,
     /// How the agent that is started here speaks: what it says is read that way, whatever the configuration says later.
-    pub mode: String,
+    pub harness: String,
     /// What it may use.
     #[serde(default)]
     pub allowance: Allowance,
@@ -34,10 +34,10 @@ impl AttemptFile {
         beside::write(dir, NAME, self)
     }
 
-    /// Returns the harness that reads what the agent of this execution says; nothing for a mode of another version.
+    /// Returns the harness that reads what the agent of this execution says; nothing for one that this version does not know.
     #[must_use]
     pub fn harness(&self) -> Option<Arc<dyn Harness>> {
-        harness_in(&self.row.agent, self.mode.parse().ok()?)
+        harness_in(&self.row.agent, self.harness.parse().ok()?)
     }
 
     /// Reads it; nothing when it is not there or torn, since then nothing of the execution was begun.
@@ -49,10 +49,10 @@ impl AttemptFile {
 
 /// The harness of an agent of which nothing is left to read.
 pub(crate) fn plain_harness(agent: &str) -> Option<Arc<dyn Harness>> {
-    harness_in(agent, CommandMode::Plain)
+    harness_in(agent, HarnessKind::Plain)
 }
 
-fn harness_in(agent: &str, mode: CommandMode) -> Option<Arc<dyn Harness>> {
-    let config = AgentConfig::new(agent, vec![agent.to_owned()], mode).ok()?;
+fn harness_in(agent: &str, kind: HarnessKind) -> Option<Arc<dyn Harness>> {
+    let config = AgentConfig::new(agent, vec![agent.to_owned()], kind).ok()?;
     Some(adapter(&config))
 }

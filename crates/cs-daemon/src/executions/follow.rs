@@ -290,7 +290,7 @@ mod tests {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
 
-    use cs_harness::{AgentConfig, CommandMode, adapter};
+    use cs_harness::{AgentConfig, HarnessKind, adapter};
 
     use super::super::batch::BATCH_MAX_BYTES;
     use super::*;
@@ -300,7 +300,7 @@ mod tests {
     async fn short_lines_take_no_more_than_twice_their_disk_in_a_transcript_and_no_more_than_its_limit() {
         const LINES: usize = 100_000;
         let scratch = tempfile::tempdir().expect("a directory");
-        let agent = AgentConfig::new("talker", vec!["talker".to_owned()], CommandMode::Plain);
+        let agent = AgentConfig::new("talker", vec!["talker".to_owned()], HarnessKind::Plain);
         let agent = adapter(&agent.expect("an agent"));
         for (most_bytes, longest) in [(None, 4 * LINES as u64), (Some(64 << 10), 80 << 10)] {
             let name = format!("execution-{longest}");
@@ -338,7 +338,7 @@ mod tests {
         for line in 1..=LINES {
             spool.write_all_at(b"\n", line * LINE_BYTES - 1).expect("written");
         }
-        let agent = AgentConfig::new("talker", vec!["talker".to_owned()], CommandMode::Plain);
+        let agent = AgentConfig::new("talker", vec!["talker".to_owned()], HarnessKind::Plain);
         let agent = adapter(&agent.expect("an agent"));
         let mut output = Output::open(&dir, agent.as_ref()).await.expect("opened");
         let (mut lines, mut most) = (0, 0);

@@ -55,8 +55,18 @@ fn counts(event: &Event) -> bool {
         | Event::OfferLanding { .. }
         | Event::Usage(_)
         | Event::Session { .. }
+        | Event::Started { .. }
+        | Event::Said { .. }
+        | Event::Denied { .. }
+        | Event::Retry(_)
+        | Event::Failed(_)
+        | Event::End { .. }
         | Event::Final { .. } => true,
-        Event::Text { .. } | Event::Progress { .. } | Event::Unknown { .. } => false,
+        Event::Text { .. }
+        | Event::Progress { .. }
+        | Event::ToolStart { .. }
+        | Event::ToolEnd { .. }
+        | Event::Unknown { .. } => false,
     }
 }
 

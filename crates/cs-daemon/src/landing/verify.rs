@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cs_fence::LandingAttempt;
-use cs_harness::{AgentConfig, CommandMode, Harness, Seen, adapter};
+use cs_harness::{AgentConfig, Harness, HarnessKind, Seen, adapter};
 use cs_journal::ClaimedLanding;
 use cs_model::{Epoch, LandingId, RunId};
 use cs_record::{Evidence, VerifyExit};
@@ -323,7 +323,7 @@ pub(crate) fn landing_of(clone: &RunKey) -> Option<LandingId> {
 }
 
 fn harness() -> Result<Arc<dyn Harness>, LandingTrouble> {
-    let config = AgentConfig::new("verify", vec!["verify".to_owned()], CommandMode::Plain);
+    let config = AgentConfig::new("verify", vec!["verify".to_owned()], HarnessKind::Plain);
     let config = config.map_err(|error| Trouble::Local {
         what: "the output of a verify cannot be read",
         source: std::io::Error::other(error),

@@ -12,7 +12,7 @@ use cs_daemon::{
     Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, KeepEverything, LandingPolicy,
     MachineIdentity, Mode, Preparation, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
 };
-use cs_harness::{AgentConfig, CommandMode};
+use cs_harness::{AgentConfig, HarnessKind};
 use cs_journal::Journal;
 use cs_model::{
     Author, CardId, Clock, CodebaseId, IdSource, LandingId, MachineId, OperationId, TurnId, TurnSeq,
@@ -428,7 +428,7 @@ impl World {
         });
         let configured = |(name, script): &(&str, &str)| {
             let argv = vec!["sh".to_owned(), "-c".to_owned(), (*script).to_owned()];
-            let agent = AgentConfig::new(name, argv, CommandMode::Plain).unwrap();
+            let agent = AgentConfig::new(name, argv, HarnessKind::Plain).unwrap();
             ((*name).to_owned(), agent)
         };
         let trees = Arc::new(GitTrees::new(

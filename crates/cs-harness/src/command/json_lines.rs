@@ -20,7 +20,7 @@ impl JsonLinesCommand {
 
 impl Harness for JsonLinesCommand {
     fn kind(&self) -> HarnessKind {
-        HarnessKind::Command
+        HarnessKind::JsonLines
     }
 
     fn launch(&self, facts: &RunFacts) -> LaunchSpec {

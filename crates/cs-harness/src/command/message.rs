@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::text::{cap_answer, cap_text};
-use crate::{Event, RunFacts, UsageTotals};
+use crate::{Event, RunFacts, UsageReport, UsageSpan, UsageTotals};
 
 const SESSION_MAX_BYTES: usize = 512;
 const CHOICES_MAX: usize = 32;
@@ -155,10 +155,15 @@ fn usage(message: &UsageMessage) -> Option<Event> {
         output_tokens,
         cost_usd: _,
     } = *message;
-    Some(Event::Usage(UsageTotals {
+    let totals = UsageTotals {
         turns,
         input_tokens,
         output_tokens,
         cost_micro_usd,
+        ..UsageTotals::default()
+    };
+    Some(Event::Usage(UsageReport {
+        span: UsageSpan::Process,
+        totals,
     }))
 }

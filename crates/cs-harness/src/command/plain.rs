@@ -19,7 +19,7 @@ impl PlainCommand {
 
 impl Harness for PlainCommand {
     fn kind(&self) -> HarnessKind {
-        HarnessKind::Command
+        HarnessKind::Plain
     }
 
     fn launch(&self, facts: &RunFacts) -> LaunchSpec {

@@ -12,7 +12,7 @@ use cs_daemon::{
     Borders, Checkouts, Daemon, Deps, GitTrees, KeepEverything, LandingPolicy, MachineIdentity, Mode,
     Preparation, RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
 };
-use cs_harness::{AgentConfig, CommandMode};
+use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{CodebaseId, IdSource, MachineId};
 use cs_supervise::ShimProgram;
 use cs_testkit::SeededIds;
@@ -117,7 +117,7 @@ async fn deps(root: &Path, state: &StateDir, record: RecordPorts, fallback: Dura
     let path = std::env::var_os("PATH").expect("programs can be found");
     let git = Git::probe(GitSetup::new(path.clone(), root, root.join("state"))).await;
     let argv = ["sh", "-c", "cat > /dev/null; echo done"].map(str::to_owned);
-    let agent = AgentConfig::new(AGENT, argv.to_vec(), CommandMode::Plain).expect("an agent");
+    let agent = AgentConfig::new(AGENT, argv.to_vec(), HarnessKind::Plain).expect("an agent");
     let ids = ids();
     let trees = Arc::new(GitTrees::new(
         Worktrees::new(state.git(), git.expect("git is there")),

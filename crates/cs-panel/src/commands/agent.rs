@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use cs_harness::{AgentConfig, CommandMode};
+use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{AgentName, CardId};
 use cs_record::{CardFilter, Park, Route};
 use rustix::fs::Access;
@@ -98,13 +98,13 @@ fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
     if let Some(program) = argv.first_mut() {
         *program = usable_program(&app.env, program)?;
     }
-    let mode = if args.json_lines {
-        CommandMode::JsonLines
+    let kind = if args.json_lines {
+        HarnessKind::JsonLines
     } else {
-        CommandMode::Plain
+        HarnessKind::Plain
     };
     let agent =
-        AgentConfig::new(name.as_str(), argv, mode).map_err(|error| Failure::Usage(error.to_string()))?;
+        AgentConfig::new(name.as_str(), argv, kind).map_err(|error| Failure::Usage(error.to_string()))?;
     let config = config::add_agent(&app.env, app.global.config.as_deref(), &agent)?;
     if app.global.json {
         return app
@@ -189,10 +189,10 @@ async fn list(app: &App) -> Result<(), Failure> {
         let default = if agent.default { "default" } else { "" };
         let command = shell_words::join(&agent.command);
         let park = agent.parked.map_or_else(String::new, |park| park.words());
-        vec![agent.name, agent.mode, default.to_owned(), park, command]
+        vec![agent.name, agent.harness, default.to_owned(), park, command]
     };
     app.out.table(
-        &["AGENT", "MODE", "", "", "COMMAND"],
+        &["AGENT", "HARNESS", "", "", "COMMAND"],
         agents.into_iter().map(row).collect(),
     )
 }

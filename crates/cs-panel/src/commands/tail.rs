@@ -291,7 +291,18 @@ fn words(event: &Event) -> Option<String> {
         Event::OfferLanding { summary, .. } => Some(format!("offers to land: {summary}")),
         Event::Final { text } => Some(text.clone()),
         Event::Unknown { kind, .. } => Some(format!("(a message of the unknown type `{kind}`)")),
-        Event::Usage(_) | Event::Session { .. } => None,
+        Event::Said { text } => Some(text.clone()),
+        Event::ToolStart { tool, about, .. } if about.is_empty() => Some(format!("({tool})")),
+        Event::ToolStart { tool, about, .. } => Some(format!("({tool}: {about})")),
+        Event::ToolEnd { ok: false, .. } => Some("(that failed)".to_owned()),
+        Event::Denied { what } => Some(format!("(not allowed: {what})")),
+        Event::Retry(trouble) => Some(format!("(tries again: {})", trouble.said)),
+        Event::Failed(trouble) => Some(format!("(failed: {})", trouble.said)),
+        Event::Usage(_)
+        | Event::Session { .. }
+        | Event::Started { .. }
+        | Event::ToolEnd { ok: true, .. }
+        | Event::End { .. } => None,
     }
 }
 

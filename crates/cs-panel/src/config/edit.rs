@@ -87,7 +87,7 @@ fn with_agent(text: &str, agent: &AgentConfig) -> Result<String, toml_edit::Toml
         "command",
         value(agent.argv().iter().map(String::as_str).collect::<Array>()),
     );
-    entry.insert("mode", value(agent.mode().as_str()));
+    entry.insert("harness", value(agent.kind().as_str()));
     if let Some(inline) = agents.as_inline_table_mut() {
         inline.insert(agent.name(), Value::InlineTable(entry.into_inline_table()));
     } else if let Some(table) = agents.as_table_mut() {
@@ -98,20 +98,20 @@ fn with_agent(text: &str, agent: &AgentConfig) -> Result<String, toml_edit::Toml
 
 #[cfg(test)]
 mod tests {
-    use cs_harness::CommandMode;
+    use cs_harness::HarnessKind;
 
     use super::*;
 
     #[track_caller]
     fn check(before: &str, after: &str) {
         let argv = vec!["cat".to_owned(), "a \"b\"".to_owned()];
-        let agent = AgentConfig::new("x", argv, CommandMode::Plain).expect("it is right");
+        let agent = AgentConfig::new("x", argv, HarnessKind::Plain).expect("it is right");
         let changed = with_agent(before, &agent).expect("it is TOML");
         assert_eq!(changed, after);
         assert!(Config::parse("c.toml".into(), changed.into_bytes()).is_ok());
     }
 
-    const NEW: &str = "[agents.x]\ncommand = [\"cat\", 'a \"b\"']\nmode = \"plain\"\n";
+    const NEW: &str = "[agents.x]\ncommand = [\"cat\", 'a \"b\"']\nharness = \"plain\"\n";
 
     #[test]
     fn comments_and_order_stay() {
@@ -144,7 +144,7 @@ mod tests {
     fn an_inline_table_takes_the_agent_too() {
         check(
             "agents = { y = { command = [\"z\"] } }\n",
-            "agents = { y = { command = [\"z\"] } , x = { command = [\"cat\", 'a \"b\"'], mode = \"plain\" } }\n",
+            "agents = { y = { command = [\"z\"] } , x = { command = [\"cat\", 'a \"b\"'], harness = \"plain\" } }\n",
         );
     }
 }

@@ -23,7 +23,7 @@ fn possible(key: &str) -> Option<&'static str> {
         "command" => "a list such as [\"program\", \"argument\"]",
         "pass_env" => "a list of names of variables, such as [\"API_KEY\"]",
         "person" | "default_agent" => "a name in quotes",
-        "mode" => "\"plain\" or \"json-lines\"",
+        "harness" => "\"plain\" or \"json-lines\"",
         "serve" => "\"own\" or \"everyone\"",
         "containment" => "\"best\" or \"namespace\"",
         "wall" => "a time in quotes such as \"24h\", or \"none\"",

@@ -1,0 +1,111 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// Which agent program this is, and so how it is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HarnessKind {
+    /// Any command: the prompt is standard input, the answer is standard output.
+    Plain,
+    /// Any command that speaks our protocol: one JSON object per line, in both directions.
+    JsonLines,
+    /// Claude Code, `claude -p --output-format stream-json`.
+    Claude,
+    /// Codex, `codex exec --json`.
+    Codex,
+    /// opencode, `opencode run --format json`.
+    Opencode,
+    /// pi, `pi -p --mode json`.
+    Pi,
+}
+
+/// A word that names no harness.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no harness: use one of {}", HarnessKind::words())]
+pub struct UnknownHarness {
+    /// The word as it was given.
+    pub text: String,
+}
+
+impl HarnessKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Plain,
+        Self::JsonLines,
+        Self::Claude,
+        Self::Codex,
+        Self::Opencode,
+        Self::Pi,
+    ];
+
+    /// The harness's word in tables and files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::JsonLines => "json-lines",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Pi => "pi",
+        }
+    }
+
+    /// What people call the agent that it drives, in the middle of a sentence.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Plain | Self::JsonLines => "the agent's command",
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Opencode => "opencode",
+            Self::Pi => "pi",
+        }
+    }
+
+    /// The program that is started where nobody names another; nothing for a harness that drives any command.
+    pub const fn program(self) -> Option<&'static str> {
+        match self {
+            Self::Plain | Self::JsonLines => None,
+            Self::Claude => Some("claude"),
+            Self::Codex => Some("codex"),
+            Self::Opencode => Some("opencode"),
+            Self::Pi => Some("pi"),
+        }
+    }
+
+    fn words() -> String {
+        Self::ALL.map(|kind| format!("`{kind}`")).join(", ")
+    }
+}
+
+impl fmt::Display for HarnessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for HarnessKind {
+    type Err = UnknownHarness;
+
+    fn from_str(text: &str) -> Result<Self, UnknownHarness> {
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
+        known.ok_or_else(|| UnknownHarness {
+            text: text.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_harness_is_read_as_it_is_written() {
+        for kind in HarnessKind::ALL {
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+        }
+        let error = "jsonl".parse::<HarnessKind>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "\"jsonl\" is no harness: use one of `plain`, `json-lines`, `claude`, `codex`, `opencode`, `pi`"
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! opencode.
+
+use super::outcome;
+use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
+
+/// opencode.
+#[derive(Debug)]
+pub(crate) struct Opencode {
+    argv: Vec<String>,
+}
+
+impl Opencode {
+    pub(crate) fn new(argv: &[String]) -> Self {
+        Self { argv: argv.to_vec() }
+    }
+}
+
+impl Harness for Opencode {
+    fn kind(&self) -> HarnessKind {
+        HarnessKind::Opencode
+    }
+
+    fn launch(&self, facts: &RunFacts) -> LaunchSpec {
+        crate::command::launch_spec(&self.argv, facts, facts.prompt.clone().into_bytes())
+    }
+
+    fn events(&self, line: &Line<'_>) -> Vec<Event> {
+        crate::command::text_events(line.bytes)
+    }
+
+    fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome {
+        outcome(self.kind(), end, seen)
+    }
+}
