@@ -1,6 +1,7 @@
 //! Owns the whole process tree of each agent and proves its end.
 //!
 //! * [`command`]: short commands (git, probes) with a deadline, output caps and a tree kill.
+//! * [`await_left_over()`]: the end of a short command whose starter died hard.
 //! * [`hold()`], then [`Held::go`]: an *execution*, held by a *shim*, a small process that outlives its starter.
 //! * [`survey()`]: what became of an execution while nobody looked; it adopts what is alive.
 //! * [`end_untraced()`]: ends an execution whose directory is gone, by what was noted of it elsewhere.
@@ -38,6 +39,7 @@ mod glance;
 mod hold;
 mod identity;
 mod in_process;
+mod left_over;
 mod limits;
 mod link;
 pub mod onlooker;
@@ -70,6 +72,7 @@ pub use glance::{Glance, Life, Load, glance};
 pub use hold::{Containment, ExecutionSpec, Feature, GoError, Held, HoldError, Lack, MAX_PROMPT_BYTES, hold};
 pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};
 pub use in_process::{Execution, HeldInProcess, RunningInProcess, hold_in_process};
+pub use left_over::{LeftOver, await_left_over};
 pub use limits::{Lease, LeaseEnd, Limit, Limits};
 pub use pause::{PauseError, PausedBy, Pauser};
 pub use program::ShimProgram;

@@ -2,19 +2,25 @@
 //!
 //! A tree never reaches a remote: its commits come to the store, and from there they are pushed, fast-forward only, without any
 //! flag that forces. The remote is reached as the person's own git would reach it: by the configuration of their repository, which
-//! borrows the objects of the store for that call, and by [`Transport`](crate::Transport). Nothing is written into their repository,
-//! none of their hooks runs, and nobody is asked for a password.
+//! borrows the objects of the store for that call, and by [`Transport`](crate::Transport). Nothing is written into their repository
+//! but the branch by which it follows the remote's, as their own push would; none of their hooks runs, and nobody is asked for a password.
 //!
-//! What a push comes to is a [`Verdict`]. It can be done again: what the remote has already is [`Verdict::UpToDate`].
+//! What a push comes to is a [`Verdict`]. It can be done again: what the remote has already is [`Verdict::UpToDate`], also where
+//! somebody pushed on top of it. What a killed process has left of a push is waited for, and a push that the remote refused is believed
+//! only after a look at what it has.
 //!
 //! Contents of git-lfs are not uploaded, since that is the work of a hook: commits that point to new ones are not published.
 
 mod after;
+mod before;
 mod lfs;
 mod read;
 mod remote;
+mod there;
+mod tracking;
 mod verdict;
 
+use std::ffi::OsString;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -25,12 +31,16 @@ use crate::error::{GitError, WorktreeError};
 use crate::keys::{BranchName, CodebaseKey, Oid};
 use crate::parse;
 use crate::repository::Repository;
-use crate::runner::Answer;
+use crate::runner::{Answer, Call};
 use crate::store::Store;
 
 pub use after::LocalAfterPublish;
 pub use remote::RemoteBranch;
 pub use verdict::Verdict;
+
+/// How often a push is tried that meets a lock, which another one may hold for a moment.
+const LOCK_TRIES: u32 = 4;
+const LOCK_PAUSE: Duration = Duration::from_millis(500);
 
 /// What is to be published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +138,23 @@ impl Worktrees {
         })
     }
 
+    /// Waits for what a killed process has left of such a push, so that what the remote has is what it will have. A publication does that
+    /// by itself.
+    ///
+    /// # Errors
+    /// Git could not be run.
+    pub async fn await_former_push(
+        &self,
+        repository: &Repository,
+        publish: &Publish,
+    ) -> Result<(), WorktreeError> {
+        let store = self.store(&publish.codebase);
+        if let Some(to) = target(&store, repository, publish).await? {
+            before::await_former(&store, &to, publish.limit).await;
+        }
+        Ok(())
+    }
+
     /// Asks the remote what [`publish`](Self::publish) would come to, and changes nothing anywhere.
     ///
     /// # Errors
@@ -172,21 +199,8 @@ async fn push(
     publish: &Publish,
     mode: Mode,
 ) -> Result<(Option<RemoteBranch>, Pushed), WorktreeError> {
-    let base = publish.to.base();
-    let remote = match &publish.to {
-        PublishTo::Card { .. } | PublishTo::Base { .. } => repository.remote_of(&store.git, base).await?,
-        PublishTo::Followed { .. } => repository.followed(&store.git, base).await?,
-    };
-    let Some(remote) = remote else {
+    let Some(to) = target(store, repository, publish).await? else {
         return Ok((None, Verdict::NoRemote.into()));
-    };
-    let branch = match &publish.to {
-        PublishTo::Card { branch, .. } => branch.clone(),
-        PublishTo::Base { .. } | PublishTo::Followed { .. } => remote.branch,
-    };
-    let to = RemoteBranch {
-        branch,
-        remote: remote.remote,
     };
     if store.commit(publish.commit.as_str()).await?.is_none() {
         return Ok((Some(to), Verdict::NotHere.into()));
@@ -204,21 +218,92 @@ async fn push(
         Err(error) => return Err(error),
     }
     let urls = repository.push_urls(&store.git, &to.remote).await?;
-    let Some(url) = urls.first() else {
+    if urls.is_empty() {
         return Ok((Some(to), Verdict::NoRemote.into()));
-    };
-    let mut call = repository.call("push").fails_on_locks().limit(publish.limit);
-    call = call
-        .cwd(&repository.toplevel)
-        .reaching(repository.reach(&store.git).await?);
-    call = call.borrow_objects(&store.dir.join("objects")).args(FLAGS);
-    if mode == Mode::Ask {
-        call = call.arg("--dry-run");
     }
-    let refspec = format!("{}:{}", publish.commit, to.branch.full_ref());
-    let call = call.arg("--end-of-options").arg(url).arg(refspec);
-    let pushed = judge(store.git.run(call).await, &urls, publish.limit)?;
+    let at = At {
+        store,
+        repository,
+        publish,
+        to: &to,
+        urls: &urls,
+    };
+    let pushed = match mode {
+        Mode::Push => at.push().await?,
+        Mode::Ask => at.corrected(at.push_once(mode).await?).await?,
+    };
     Ok((Some(to), pushed))
+}
+
+/// Where to, if any remote can be told.
+async fn target(
+    store: &Store,
+    repository: &Repository,
+    publish: &Publish,
+) -> Result<Option<RemoteBranch>, WorktreeError> {
+    let base = publish.to.base();
+    let remote = match &publish.to {
+        PublishTo::Card { .. } | PublishTo::Base { .. } => repository.remote_of(&store.git, base).await?,
+        PublishTo::Followed { .. } => repository.followed(&store.git, base).await?,
+    };
+    Ok(remote.map(|remote| RemoteBranch {
+        branch: match &publish.to {
+            PublishTo::Card { branch, .. } => branch.clone(),
+            PublishTo::Base { .. } | PublishTo::Followed { .. } => remote.branch,
+        },
+        remote: remote.remote,
+    }))
+}
+
+/// A push whose remote is known.
+struct At<'a> {
+    store: &'a Store,
+    repository: &'a Repository,
+    publish: &'a Publish,
+    to: &'a RemoteBranch,
+    urls: &'a [OsString],
+}
+
+impl At<'_> {
+    /// Pushes until the remote has said something that counts. The push of a process before this one may be under way still: it is
+    /// waited for, its lock is no refusal, and what it has brought there is found.
+    async fn push(&self) -> Result<Pushed, WorktreeError> {
+        before::await_former(self.store, self.to, self.publish.limit).await;
+        for _ in 1..LOCK_TRIES {
+            let pushed = self.corrected(self.push_once(Mode::Push).await?).await?;
+            if !matches!(pushed.verdict, Verdict::RefConflict { .. }) {
+                return Ok(pushed);
+            }
+            tokio::time::sleep(LOCK_PAUSE).await;
+        }
+        self.corrected(self.push_once(Mode::Push).await?).await
+    }
+
+    async fn push_once(&self, mode: Mode) -> Result<Pushed, WorktreeError> {
+        let (store, publish) = (self.store, self.publish);
+        let call = self.call("push").await?.fails_on_locks().limit(publish.limit);
+        let mut call = call.args(FLAGS);
+        if mode == Mode::Ask {
+            call = call.arg("--dry-run");
+        }
+        let refspec = format!("{}:{}", publish.commit, self.to.branch.full_ref());
+        let call = call.arg("--end-of-options").args(self.urls.first()).arg(refspec);
+        let pushed = judge(store.git.run(call).await, self.urls, publish.limit)?;
+        if mode == Mode::Push && pushed.verdict.is_at_remote() {
+            self.track().await;
+        }
+        Ok(pushed)
+    }
+
+    /// A call that goes to the remote, and sees the objects of the store.
+    async fn call(&self, op: &'static str) -> Result<Call, WorktreeError> {
+        let mut reach = self.repository.reach(&self.store.git).await?;
+        reach.variables.push(before::mark(self.store, self.to));
+        let call = self.repository.call(op).cwd(&self.repository.toplevel);
+        Ok(call
+            .reaching(reach)
+            .borrow_objects(&self.store.dir.join("objects")))
+    }
 }
 
 /// Nothing but the one ref goes, whatever the person's configuration adds to a push.
@@ -236,7 +321,7 @@ const FLAGS: [&str; 9] = [
 
 fn judge(
     answer: Result<Answer, GitError>,
-    urls: &[std::ffi::OsString],
+    urls: &[OsString],
     limit: Duration,
 ) -> Result<Pushed, WorktreeError> {
     match answer {

@@ -87,7 +87,8 @@ pub(super) fn given_up(last: Option<&Step>, error: &TreeError) -> ResultRow {
             )
         }
         Some(Step::Push { .. }) => format!(
-            "Not landed, since it could not be pushed: {why}. Nothing has moved here; put that right, then accept it again."
+            "Not landed as far as is known, since it could not be pushed: {why}. Nothing has moved here; put that right, run `git fetch` \
+             to see what the remote has, then accept it again: what has landed is found."
         ),
         None
         | Some(

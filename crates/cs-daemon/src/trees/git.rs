@@ -220,6 +220,9 @@ impl Landings for GitTrees {
             limit: PUSH_LIMIT,
         };
         if self.worktrees.base_moved(plan).await? {
+            self.worktrees
+                .await_former_push(&plan.repository, &publish)
+                .await?;
             // A daemon before this one may have pushed it: then the remote has it, whatever became of the local one.
             let outlook = self.worktrees.outlook(&plan.repository, &publish).await?;
             if outlook.verdict != Verdict::UpToDate {

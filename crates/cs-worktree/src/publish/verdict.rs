@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// The remote has it now.
     Published,
-    /// The remote had it already.
+    /// The remote had it already, by itself or below commits of somebody else.
     UpToDate,
     /// The remote wants a sign-in that is not there.
     Auth {
@@ -115,7 +115,8 @@ impl Verdict {
                                      date, and try again"
                 .into(),
             Self::RefConflict { words } => with(
-                "the remote cannot make or move the branch: another branch is in its way, or a lock; remove that there and try again",
+                "the remote cannot make or move the branch: another branch is in its way, or the lock of another push; see there which it is, \
+                 and try again once it is gone",
                 words,
             ),
             Self::NoRemote => "no remote can be told; add one with `git remote add origin URL`, or let the base follow one with \

@@ -67,8 +67,21 @@ impl Staying {
     /// It runs, in the directory, when this returns.
     #[expect(clippy::disallowed_methods, reason = "a stranger to us: nobody supervises it")]
     pub(crate) fn start(dir: &Path, program: &str, args: &[&str]) -> Self {
-        let started = tokio::process::Command::new(program)
-            .args(args)
+        let mut command = tokio::process::Command::new(program);
+        command.args(args);
+        Self::started(command, dir)
+    }
+
+    /// Git, waiting for input, with this variable in its environment.
+    #[expect(clippy::disallowed_methods, reason = "a stranger to us: nobody supervises it")]
+    pub(crate) fn git_with(dir: &Path, (name, value): (&str, &str)) -> Self {
+        let mut command = tokio::process::Command::new("git");
+        command.args(["cat-file", "--batch"]).env(name, value);
+        Self::started(command, dir)
+    }
+
+    fn started(mut command: tokio::process::Command, dir: &Path) -> Self {
+        let started = command
             .current_dir(dir)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -94,6 +107,11 @@ impl Staying {
         stdout.read_to_string(&mut said).await.unwrap();
         assert_eq!(said, "it is held\n");
         staying
+    }
+
+    /// Whether it has ended by now.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
     }
 
     /// Nothing of it is open any more when this returns: it has been waited for.

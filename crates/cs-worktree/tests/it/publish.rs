@@ -118,15 +118,28 @@ async fn the_branch_of_a_card_is_published_forward_only_and_nothing_else_goes() 
         in_remote(&bench, &["rev-parse", tree.spec.branch.as_str()]).await,
         next.as_str()
     );
-    // Backwards, and beside what somebody else pushed.
+    // Backwards: it is there already, and nothing moves.
     let back = publish(&bench, &card(&tree, &tip)).await.verdict;
-    assert_eq!(back, Verdict::NonFastForward);
+    assert_eq!(back, Verdict::UpToDate);
     assert_eq!(
         in_remote(&bench, &["rev-parse", tree.spec.branch.as_str()]).await,
         next.as_str()
     );
-    assert_eq!(of_user(&bench).await, before_second);
-    assert_eq!(before.1, before_second.1);
+    let (refs, config) = of_user(&bench).await;
+    let others = |refs: &str| -> String {
+        let lines = refs
+            .lines()
+            .filter(|line| !line.contains("refs/remotes/origin/cs/"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(
+        others(&refs),
+        others(&before_second.0),
+        "the one ref that follows the remote's"
+    );
+    let follows = format!("refs/remotes/origin/{}", tree.spec.branch);
+    assert_eq!(git(&bench.user, &["rev-parse", &follows]).await, next.as_str());
+    assert_eq!((&before.1, &before_second.1), (&config, &config));
 }
 
 #[tokio::test]
@@ -543,6 +556,64 @@ async fn the_outlook_counts_the_users_own_commits_and_changes_nothing() {
     publish(&bench, &base(&planned)).await;
     let seen = outlook(&bench, &base(&planned)).await;
     assert_eq!((seen.verdict, seen.unpushed), (Verdict::UpToDate, 0));
+}
+
+/// What a push that was killed has left behind.
+#[tokio::test]
+async fn a_push_that_meets_the_lock_of_one_before_it_finds_what_that_has_brought() {
+    let bench = with_remote("").await;
+    let (tree, tip) = bench.card_with("c1", "one", "1\n").await;
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    let store = bench.store().display().to_string();
+    in_remote(&bench, &["fetch", "-q", &store, planned.new.as_str()]).await;
+    let lock = remote_dir(&bench).join("refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    // The other one ends when ours has been refused once.
+    let theirs = format!(
+        "test -e began || {{ : >began; exit 0; }}\nrm '{}'\nunset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY\n\
+         git update-ref refs/heads/main {}",
+        lock.display(),
+        planned.new
+    );
+    hook(&bench, "pre-receive", &theirs);
+    assert_eq!(publish(&bench, &base(&planned)).await.verdict, Verdict::UpToDate);
+}
+
+#[tokio::test]
+async fn what_is_pushed_already_is_found_below_what_somebody_pushed_on_top_of_it() {
+    let bench = with_remote("").await;
+    let (tree, tip) = bench.card_with("c1", "one", "1\n").await;
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    assert_eq!(publish(&bench, &base(&planned)).await.verdict, Verdict::Published);
+    git(&bench.user, &["clone", "-q", "../origin.git", "../other"]).await;
+    let other = bench.user.with_file_name("other");
+    git(&other, &["commit", "-q", "--allow-empty", "-m", "of another"]).await;
+    git(&other, &["push", "-q", "origin", "main"]).await;
+    let before = (of_user(&bench).await, in_remote(&bench, &["for-each-ref"]).await);
+    assert_eq!(publish(&bench, &base(&planned)).await.verdict, Verdict::UpToDate);
+    assert_eq!(outlook(&bench, &base(&planned)).await.verdict, Verdict::UpToDate);
+    let after = (of_user(&bench).await, in_remote(&bench, &["for-each-ref"]).await);
+    assert_eq!(after, before);
+}
+
+/// A process of git that a killed daemon left.
+#[tokio::test]
+async fn what_a_killed_process_has_left_of_a_push_does_not_outlive_the_limit_of_the_next() {
+    let bench = with_remote("").await;
+    let (tree, tip) = bench.card_with("c1", "one", "1\n").await;
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    // A program of a hook has it, too.
+    hook(&bench, "pre-receive", "echo \"$CS_PANEL_PUSH\" >mark");
+    assert_eq!(publish(&bench, &base(&planned)).await.verdict, Verdict::Published);
+    let mark = fs::read_to_string(remote_dir(&bench).join("mark")).unwrap();
+    let of_other = mark.trim().replace("origin/main", "origin/other");
+    let mut left = Staying::git_with(&bench.user, ("CS_PANEL_PUSH", mark.trim()));
+    let mut other = Staying::git_with(&bench.user, ("CS_PANEL_PUSH", &of_other));
+    let mut what = base(&planned);
+    what.limit = Duration::ZERO;
+    publish(&bench, &what).await;
+    assert!(left.is_over() && !other.is_over());
+    other.end().await;
 }
 
 /// A landing that is pushed: plan, push, move.
