@@ -610,6 +610,40 @@ fn a_codebase_and_an_agent_are_forgotten_when_nothing_needs_them() {
 }
 
 #[test]
+fn what_was_set_of_a_codebase_is_not_lost_without_a_word() {
+    let desk = Desk::new();
+    desk.ok(&["codebase", "add", "--name", "repo"]);
+    desk.ok(&["codebase", "set", "repo", "--verify", "make check"]);
+    let says = |arguments: &[&str]| {
+        let output = desk.panel(arguments).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    let command = "cs-panel codebase set repo --verify 'make check'";
+    let (_, said) = says(&["codebase", "remove", "repo"]);
+    assert!(said.contains(command), "{said}");
+    let (code, said) = says(&["codebase", "add"]);
+    assert!(code == Some(3) && said.contains("--name repo"), "{said}");
+    let (_, said) = says(&["codebase", "add", "--name", "repo"]);
+    assert!(said.contains(command), "{said}");
+    assert_eq!(
+        desk.json(&["codebase", "list"])[0]["landing"]["verify"],
+        "make check"
+    );
+    // The list is lost.
+    fs::remove_file(desk.state().join("checkouts.json")).expect("it was there");
+    let (_, said) = says(&["codebase", "add", "--name", "repo"]);
+    assert!(said.contains(command), "{said}");
+    // All of it is.
+    fs::remove_file(desk.state().join("checkouts.json")).expect("it was there");
+    fs::remove_dir_all(desk.state().join("checkouts.kept")).expect("it was there");
+    let (_, said) = says(&["codebase", "add", "--name", "repo"]);
+    assert!(said.contains("its landings are not verified"), "{said}");
+    let (_, said) = says(&["codebase", "add", "--name", "repo"]);
+    assert!(!said.contains("not verified"), "it is said once: {said}");
+}
+
+#[test]
 fn a_card_is_shown_whatever_is_wrong_with_its_store() {
     let desk = Desk::new();
     let card = leaves_a_note(&desk);

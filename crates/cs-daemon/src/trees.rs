@@ -169,7 +169,10 @@ pub enum Planned {
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// The codebase is not on this machine.
-    #[error("this machine has no checkout of the codebase: register it with `cs-panel codebase add`")]
+    #[error(
+        "this machine has no checkout of the codebase: register it with `cs-panel codebase add PATH --name NAME`, by the name that \
+         `cs-panel codebase list` shows, so that what was set of it holds again"
+    )]
     NoCheckout,
     /// There is no branch to start from.
     #[error("the card does not say on which branch its work lands")]

@@ -1,5 +1,7 @@
 //! Where this machine's checkouts of codebases are. Local paths stay here; the record only learns ids and names.
 
+mod kept;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -55,6 +57,25 @@ pub(crate) struct LandingNote {
     pub(crate) protected: Vec<String>,
 }
 
+impl Checkout {
+    /// One of which nothing is noted, not even where it is.
+    fn new(codebase: CodebaseId) -> Self {
+        Self {
+            codebase,
+            path: PathBuf::new(),
+            common_dir: PathBuf::new(),
+            bring: Vec::new(),
+            setup: None,
+            landing: LandingNote::default(),
+        }
+    }
+
+    /// Whether a person has set anything of it.
+    pub(crate) fn is_set(&self) -> bool {
+        !self.bring.is_empty() || self.setup.is_some() || !self.landing.says_nothing()
+    }
+}
+
 impl LandingNote {
     fn says_nothing(&self) -> bool {
         *self == Self::default()
@@ -79,7 +100,28 @@ struct CheckoutsFile {
     checkouts: Vec<Checkout>,
 }
 
-/// The file that holds them. It is read anew each time, since other commands add to it.
+/// A checkout as it was found or added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Noted {
+    /// What is noted of it.
+    pub(crate) checkout: Checkout,
+    /// Where that is from.
+    pub(crate) from: NotedFrom,
+}
+
+/// Where a note of a checkout is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotedFrom {
+    /// It was in the list.
+    List,
+    /// It was here before, and what was set then is set again.
+    Before,
+    /// It is new, and nothing is set.
+    New,
+}
+
+/// The file that holds them, and beside it what was last noted of each, for one that is added again. It is read anew each time, since
+/// other commands add to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Checkouts {
     file: PathBuf,
@@ -99,7 +141,8 @@ impl Checkouts {
         let Some(bytes) = disk::read_if_there(&self.file)? else {
             return Ok(Vec::new());
         };
-        let cure = "expected the checkouts of this machine as JSON; restore the file, or move it away and add them again";
+        let cure = "expected the checkouts of this machine as JSON; restore the file, or move it away and add each repository again with \
+                    `cs-panel codebase add PATH`, which finds what was set of it";
         let not_ours = || format!("{} is not ours, {cure}", self.file.display());
         let file: CheckoutsFile =
             serde_json::from_slice(&bytes).map_err(|error| Failure::failed(error, not_ours()))?;
@@ -109,8 +152,8 @@ impl Checkouts {
         Ok(file.checkouts)
     }
 
-    /// Finds the codebase of a repository, or gives it the id that `fresh` makes. Two commands at once agree on one id, and
-    /// neither loses what the other added.
+    /// Finds the codebase of a repository, or adds it: as `codebase`, of which that is set again which was set when it was last here, else
+    /// under an id that `fresh` makes. Two commands at once agree on one id, and neither loses what the other added.
     ///
     /// # Errors
     /// The file cannot be read or written, or is not ours; then nothing was added.
@@ -118,32 +161,64 @@ impl Checkouts {
         &self,
         path: &Path,
         common_dir: &Path,
+        codebase: Option<CodebaseId>,
         fresh: impl FnOnce() -> CodebaseId,
-    ) -> Result<Checkout, Failure> {
+    ) -> Result<Noted, Failure> {
         let _lock = disk::lock_dir(self.file.parent().unwrap_or(&self.file))?;
         let mut checkouts = self.list()?;
         let same = |known: &&mut Checkout| known.common_dir == common_dir;
         if let Some(known) = checkouts.iter_mut().find(same) {
-            if known.path.is_dir() {
-                return Ok(known.clone());
+            let is_there = known.path.is_dir();
+            if !is_there {
+                // The working tree that was registered is gone; this one is of the same repository.
+                known.path = path.to_owned();
             }
-            // The working tree that was registered is gone; this one is of the same repository.
-            known.path = path.to_owned();
-            let known = known.clone();
-            self.write(checkouts)?;
-            return Ok(known);
+            let checkout = known.clone();
+            if !is_there {
+                self.write(checkouts)?;
+            }
+            return Ok(Noted {
+                checkout,
+                from: NotedFrom::List,
+            });
         }
+        let kept = match codebase {
+            Some(codebase) => kept::of(&self.kept(), codebase)?,
+            None => None,
+        };
+        let from = match &kept {
+            Some(_) => NotedFrom::Before,
+            None => NotedFrom::New,
+        };
         let added = Checkout {
-            codebase: fresh(),
             path: path.to_owned(),
             common_dir: common_dir.to_owned(),
-            bring: Vec::new(),
-            setup: None,
-            landing: LandingNote::default(),
+            ..kept.unwrap_or_else(|| Checkout::new(codebase.unwrap_or_else(fresh)))
         };
         checkouts.push(added.clone());
         self.write(checkouts)?;
-        Ok(added)
+        Ok(Noted {
+            checkout: added,
+            from,
+        })
+    }
+
+    /// What was noted of codebases that are not here any more and were the repository with this git directory.
+    ///
+    /// # Errors
+    /// The file or a note cannot be read or is not ours.
+    pub(crate) fn were(&self, common_dir: &Path) -> Result<Vec<Checkout>, Failure> {
+        let here = self.list()?;
+        if here.iter().any(|known| known.common_dir == common_dir) {
+            return Ok(Vec::new());
+        }
+        let mut were = kept::at(&self.kept(), common_dir)?;
+        were.retain(|kept| here.iter().all(|known| known.codebase != kept.codebase));
+        Ok(were)
+    }
+
+    fn kept(&self) -> PathBuf {
+        kept::dir_beside(&self.file)
     }
 
     /// Finds the checkout of a codebase.
@@ -171,11 +246,12 @@ impl Checkouts {
         };
         make(known);
         let changed = known.clone();
+        kept::keep(&self.kept(), &changed)?;
         self.write(checkouts)?;
         Ok(Some(changed))
     }
 
-    /// Forgets where a codebase is, and returns what was noted of it.
+    /// Forgets where a codebase is, and returns what was noted of it. What was set is kept beside, for when it is added again.
     ///
     /// # Errors
     /// As [`Self::find_or_add`]; then nothing was forgotten.
@@ -186,6 +262,7 @@ impl Checkouts {
             return Ok(None);
         };
         let removed = checkouts.remove(at);
+        kept::keep(&self.kept(), &removed)?;
         self.write(checkouts)?;
         Ok(Some(removed))
     }
@@ -297,7 +374,7 @@ mod tests {
                 scope.spawn(move || {
                     let dir = PathBuf::from(format!("/repo-{}", at % 8));
                     checkouts
-                        .find_or_add(&dir, &dir.join(".git"), fresh)
+                        .find_or_add(&dir, &dir.join(".git"), None, fresh)
                         .expect("added");
                 });
             }
@@ -311,15 +388,18 @@ mod tests {
         let checkouts = Checkouts::new(temp.path().join("checkouts.json"));
         let (tree, common) = (temp.path().join("tree"), temp.path().join("main/.git"));
         std::fs::create_dir(&tree).expect("made");
-        let first = checkouts.find_or_add(&tree, &common, fresh).expect("added");
+        let first = checkouts.find_or_add(&tree, &common, None, fresh).expect("added");
+        assert_eq!(first.from, NotedFrom::New);
+        let first = first.checkout;
         let second = checkouts
-            .find_or_add(&temp.path().join("main"), &common, fresh)
+            .find_or_add(&temp.path().join("main"), &common, None, fresh)
             .expect("found");
-        assert_eq!(first, second);
+        assert_eq!((&first, NotedFrom::List), (&second.checkout, second.from));
         std::fs::remove_dir(&tree).expect("removed");
         let third = checkouts
-            .find_or_add(&temp.path().join("main"), &common, fresh)
-            .expect("found");
+            .find_or_add(&temp.path().join("main"), &common, None, fresh)
+            .expect("found")
+            .checkout;
         assert_eq!(third.codebase, first.codebase);
         assert_eq!(third.path, temp.path().join("main"));
     }
@@ -328,8 +408,12 @@ mod tests {
     fn what_is_noted_of_a_codebase_is_changed_and_forgotten() {
         let temp = tempfile::tempdir().expect("a directory");
         let checkouts = Checkouts::new(temp.path().join("checkouts.json"));
-        let add = |name: &str| checkouts.find_or_add(&temp.path().join(name), &temp.path().join(name), fresh);
-        let (one, two) = (add("one").expect("added"), add("two").expect("added"));
+        let add = |name: &str| {
+            let path = temp.path().join(name);
+            let noted = checkouts.find_or_add(&path, &path, None, fresh).expect("added");
+            noted.checkout
+        };
+        let (one, two) = (add("one"), add("two"));
         let set = |known: &mut Checkout| known.bring = vec![".env".to_owned()];
         let changed = checkouts.change(two.codebase, set).expect("written");
         assert_eq!(changed, checkouts.find(two.codebase).expect("readable"));
@@ -348,8 +432,9 @@ mod tests {
         let temp = tempfile::tempdir().expect("a directory");
         let checkouts = Checkouts::new(temp.path().join("checkouts.json"));
         let one = checkouts
-            .find_or_add(temp.path(), temp.path(), fresh)
-            .expect("added");
+            .find_or_add(temp.path(), temp.path(), None, fresh)
+            .expect("added")
+            .checkout;
         let policy = |of: &Checkouts| cs_daemon::Checkouts::landing(of, one.codebase).expect("readable");
         assert_eq!(policy(&checkouts), LandingPolicy::default());
         let set = |known: &mut Checkout| {
@@ -372,8 +457,9 @@ mod tests {
         let temp = tempfile::tempdir().expect("a directory");
         let checkouts = Checkouts::new(temp.path().join("checkouts.json"));
         let one = checkouts
-            .find_or_add(temp.path(), temp.path(), fresh)
-            .expect("added");
+            .find_or_add(temp.path(), temp.path(), None, fresh)
+            .expect("added")
+            .checkout;
         std::fs::write(temp.path().join("checkouts.json"), "{").expect("written");
         let unread = cs_daemon::Checkouts::landing(&checkouts, one.codebase).expect_err("not known");
         assert_eq!(unread.class(), cs_worktree::ErrorClass::Transient, "{unread}");
@@ -387,12 +473,49 @@ mod tests {
     }
 
     #[test]
+    fn what_was_set_of_a_codebase_is_set_again_when_it_comes_back() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let file = temp.path().join("checkouts.json");
+        let checkouts = Checkouts::new(file.clone());
+        let add = |codebase| {
+            checkouts
+                .find_or_add(temp.path(), &temp.path().join(".git"), codebase, fresh)
+                .expect("added")
+        };
+        let one = add(None).checkout.codebase;
+        let set = |known: &mut Checkout| known.landing.verify = Some("make check".to_owned());
+        let changed = checkouts.change(one, set).expect("written").expect("there");
+        checkouts.remove(one).expect("written");
+        let were = |at: &str| checkouts.were(&temp.path().join(at)).expect("readable");
+        assert_eq!((were(".git"), were("other")), (vec![changed.clone()], Vec::new()));
+        let again = add(Some(one));
+        assert_eq!((&again.checkout, again.from), (&changed, NotedFrom::Before));
+        // The whole list is lost.
+        std::fs::remove_file(&file).expect("removed");
+        assert_eq!(add(Some(one)), again);
+        // It is somewhere else now.
+        std::fs::remove_file(&file).expect("removed");
+        let moved = checkouts.find_or_add(temp.path(), &temp.path().join("other/.git"), Some(one), fresh);
+        let moved = moved.expect("added");
+        assert_eq!(moved.from, NotedFrom::Before);
+        assert_eq!(moved.checkout.landing, changed.landing);
+        assert_eq!(moved.checkout.common_dir, temp.path().join("other/.git"));
+        // What cannot be read is not guessed.
+        std::fs::remove_file(&file).expect("removed");
+        let kept = temp.path().join(format!("checkouts.kept/{one}.json"));
+        std::fs::write(&kept, "{").expect("written");
+        let unread = checkouts.find_or_add(temp.path(), temp.path(), Some(one), fresh);
+        assert!(unread.is_err() && !file.exists());
+    }
+
+    #[test]
     fn a_file_that_is_not_ours_is_left_alone() {
         let temp = tempfile::tempdir().expect("a directory");
         let file = temp.path().join("checkouts.json");
         std::fs::write(&file, "[]").expect("written");
         let checkouts = Checkouts::new(file.clone());
-        assert!(checkouts.find_or_add(temp.path(), temp.path(), fresh).is_err());
+        let added = checkouts.find_or_add(temp.path(), temp.path(), None, fresh);
+        assert!(added.is_err());
         assert_eq!(std::fs::read(&file).expect("there"), b"[]");
     }
 }

@@ -12,7 +12,7 @@ use cs_record::{Card, CardFilter, Codebase, RecordError, Refusal};
 use cs_worktree::{Inspection, Repository};
 
 use crate::app::{App, Desk};
-use crate::checkouts::{self, Checkout};
+use crate::checkouts::{self, Checkout, Noted, NotedFrom};
 use crate::failure::Failure;
 use crate::os::SystemIds;
 use crate::wire::CodebaseWire;
@@ -63,14 +63,17 @@ async fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
         .path
         .map_or_else(|| app.env.cwd.clone(), |path| app.env.absolute(&path));
     let seen = Repository::inspect(&app.git(&desk.state).await?, &path).await?;
-    let (codebase, path) = register(&desk, &seen, args.name.as_deref()).await?;
+    let registered = register(&desk, &seen, args.name.as_deref()).await?;
+    let codebase = &registered.codebase;
     if app.global.json {
+        registered.tell_settings(app);
         return app
             .out
-            .json(&wire(&codebase, desk.checkouts.find(codebase.id)?.as_ref()));
+            .json(&wire(codebase, desk.checkouts.find(codebase.id)?.as_ref()));
     }
-    app.out
-        .line(&format!("codebase {} is {}", codebase.name, path.display()))?;
+    let path = registered.noted.checkout.path.display();
+    app.out.line(&format!("codebase {} is {path}", codebase.name))?;
+    registered.tell_settings(app);
     tell_about(app, &seen);
     Ok(())
 }
@@ -112,6 +115,12 @@ async fn remove(app: &App, args: &RemoveArgs) -> Result<(), Failure> {
         codebase.name,
         removed.path.display()
     ))?;
+    if removed.is_set() {
+        app.out.said(&format!(
+            "what was set of it is kept, and set again when it is added again; by hand that is\n  {}",
+            set::command(&codebase.name, &removed)
+        ));
+    }
     if !waiting.is_empty() {
         app.out.said(&format!(
             "these cards wait for a machine that has it: {}",
@@ -212,6 +221,35 @@ fn is_gone(checkout: &Checkout) -> bool {
     missing(&checkout.common_dir)
 }
 
+/// A repository that is registered.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    /// As what.
+    pub(crate) codebase: Codebase,
+    noted: Noted,
+    /// Whether the record knew it before.
+    was_known: bool,
+}
+
+impl Registered {
+    /// Says what is set of a codebase that has come to this machine again, or that what may have been set is gone.
+    pub(crate) fn tell_settings(&self, app: &App) {
+        let (name, word) = (&self.codebase.name, crate::text::shell_word(&self.codebase.name));
+        match self.noted.from {
+            NotedFrom::Before if self.noted.checkout.is_set() => app.out.said(&format!(
+                "codebase {name} was on this machine before, and what was set of it holds again; `cs-panel codebase set {word}` shows it, \
+                 by hand that is\n  {}",
+                set::command(name, &self.noted.checkout)
+            )),
+            NotedFrom::New if self.was_known => app.out.said(&format!(
+                "nothing is set of codebase {name} on this machine, whatever was set before or elsewhere: its landings are not verified \
+                 and no branch is protected; see `cs-panel codebase set {word} --help`"
+            )),
+            NotedFrom::List | NotedFrom::Before | NotedFrom::New => {}
+        }
+    }
+}
+
 /// Registers the repository that was seen, under `name` or the name of its directory; finds it when it is registered.
 ///
 /// The local note comes first and holds the id, so that a crash in between is finished by the next call.
@@ -226,7 +264,7 @@ pub(crate) async fn register(
     desk: &Desk,
     seen: &Inspection,
     name: Option<&str>,
-) -> Result<(Codebase, PathBuf), Failure> {
+) -> Result<Registered, Failure> {
     if let Some(name) = name {
         check_name(name)?;
     }
@@ -235,40 +273,53 @@ pub(crate) async fn register(
     checkouts::check_path(toplevel)?;
     let elsewhere = codebase_elsewhere(desk, &known, name)?;
     take_up_moved(desk, &known, seen, name)?;
+    if name.is_none() {
+        refuse_without_name(desk, &known, seen)?;
+    }
+    let fresh = || CodebaseId::from_uuid(SystemIds.uuid_v7());
+    let common_dir = &seen.repository.common_dir;
     let noted = desk
         .checkouts
-        .find_or_add(toplevel, &seen.repository.common_dir, || {
-            elsewhere.unwrap_or_else(|| CodebaseId::from_uuid(SystemIds.uuid_v7()))
-        })?;
-    let add = |name: String| async move {
-        desk.ports
-            .codebases
-            .add_codebase(noted.codebase, &name, desk.machine)
-            .await
-    };
-    if let Some(known) = known.iter().find(|codebase| codebase.id == noted.codebase) {
-        if name.is_some_and(|name| name != known.name) {
+        .find_or_add(toplevel, common_dir, elsewhere, fresh)?;
+    let id = noted.checkout.codebase;
+    let before = known.iter().find(|codebase| codebase.id == id);
+    let codebase = match before {
+        Some(known) if name.is_some_and(|name| name != known.name) => {
             return Err(Failure::Refused(format!(
                 "{} is registered as codebase `{}` already; use that name",
                 toplevel.display(),
                 known.name
             )));
         }
-        return Ok((add(known.name.clone()).await?, noted.path));
-    }
-    if let Some(name) = name {
-        return Ok((add(name.to_owned()).await?, noted.path));
-    }
-    let plain = name_of(toplevel);
+        Some(known) => record(desk, id, &known.name).await?,
+        None => match name {
+            Some(name) => record(desk, id, name).await?,
+            None => record_as_free(desk, id, &name_of(toplevel)).await?,
+        },
+    };
+    Ok(Registered {
+        codebase,
+        noted,
+        was_known: before.is_some(),
+    })
+}
+
+async fn record(desk: &Desk, id: CodebaseId, name: &str) -> Result<Codebase, RecordError> {
+    let codebases = &desk.ports.codebases;
+    codebases.add_codebase(id, name, desk.machine).await
+}
+
+/// Records it under this name, or under the first one with a number that is not taken.
+async fn record_as_free(desk: &Desk, id: CodebaseId, plain: &str) -> Result<Codebase, Failure> {
     for number in 1..=NAME_NUMBER_MAX {
         let candidate = if number == 1 {
-            plain.clone()
+            plain.to_owned()
         } else {
             format!("{plain}-{number}")
         };
-        match add(candidate).await {
+        match record(desk, id, &candidate).await {
             Err(RecordError::Refused(Refusal::NameTaken { .. })) => {}
-            other => return Ok((other?, noted.path)),
+            other => return Ok(other?),
         }
     }
     Err(Failure::plain(format!(
@@ -328,6 +379,25 @@ fn take_up_moved(
         ))),
         (None, false) => Ok(()),
     }
+}
+
+/// Refuses to take a repository for a new codebase that was one on this machine before: its cards and what was set of it would be
+/// another one's.
+fn refuse_without_name(desk: &Desk, known: &[Codebase], seen: &Inspection) -> Result<(), Failure> {
+    let toplevel = &seen.repository.toplevel;
+    let were = desk.checkouts.were(&seen.repository.common_dir)?;
+    let was = |codebase: &&Codebase| were.iter().any(|was| was.codebase == codebase.id);
+    let Some(codebase) = known.iter().find(was) else {
+        return Ok(());
+    };
+    Err(Failure::Refused(format!(
+        "{} was codebase `{}` on this machine: if it is that still, say so with `cs-panel codebase add {} --name {}`, which sets again what \
+         was set of it; else give it another name with --name",
+        toplevel.display(),
+        codebase.name,
+        crate::text::shell_word(&toplevel.to_string_lossy()),
+        crate::text::shell_word(&codebase.name)
+    )))
 }
 
 /// Says what an agent will not see, and where its work will land.

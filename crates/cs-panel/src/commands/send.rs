@@ -196,7 +196,9 @@ async fn place(app: &App, desk: &Desk, named: Option<&str>) -> Result<Place, Fai
     let Some(name) = named else {
         return match Repository::inspect(&git, &app.env.cwd).await {
             Ok(seen) => {
-                let (codebase, _) = codebase::register(desk, &seen, None).await?;
+                let registered = codebase::register(desk, &seen, None).await?;
+                registered.tell_settings(app);
+                let codebase = registered.codebase;
                 let seen = Box::new(seen);
                 Ok(Place::In { codebase, seen })
             }

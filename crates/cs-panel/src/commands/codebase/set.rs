@@ -135,6 +135,29 @@ pub(crate) async fn set(app: &App, args: SetArgs) -> Result<(), Failure> {
         .line(&format!("codebase {}\n{}", codebase.name, lines(checkout)))
 }
 
+/// The command that sets of a codebase what is noted of it.
+pub(super) fn command(name: &str, of: &Checkout) -> String {
+    let landing = &of.landing;
+    let one = |value: Option<&str>| value.map(str::to_owned).into_iter().collect::<Vec<_>>();
+    let limit = landing.verify_limit_s.map(|limit| format!("{limit}s"));
+    let options = [
+        ("--bring", of.bring.clone()),
+        ("--setup", one(of.setup.as_deref())),
+        ("--verify", one(landing.verify.as_deref())),
+        ("--verify-limit", one(limit.as_deref())),
+        ("--land-by", one(landing.method.map(LandMethod::as_str))),
+        ("--target", one(landing.target.map(LandingTarget::as_str))),
+        ("--publish", one(landing.publish.map(Publish::as_str))),
+        ("--protect", landing.protected.clone()),
+    ];
+    let mut line = format!("cs-panel codebase set {}", text::shell_word(name));
+    for (option, values) in options.iter().filter(|(_, values)| !values.is_empty()) {
+        let values: Vec<String> = values.iter().map(|value| text::shell_word(value)).collect();
+        line.push_str(&format!(" {option} {}", values.join(" ")));
+    }
+    line
+}
+
 /// Says what is set, a line each.
 fn lines(checkout: Checkout) -> String {
     let list = |patterns: &[String]| match patterns {
@@ -208,4 +231,25 @@ fn check(args: &SetArgs) -> Result<(), Failure> {
 
 fn is_text(text: &str) -> bool {
     !text.trim().is_empty() && text.len() <= TEXT_MAX_BYTES && !text.contains('\0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_told_as_the_command_that_sets_it() {
+        let note = serde_json::json!({
+            "codebase": "0197f3c2-7f4e-7a31-9c55-3d1f4f2a9c1b", "path": "/r", "common_dir": "/r/.git",
+            "bring": [".env", "a b"], "setup": "npm ci",
+            "landing": {"verify": "make x", "verify_limit_s": 90, "method": "squash", "target": "push", "publish": "on_end",
+                        "protected": ["release/*"]},
+        });
+        let note: Checkout = serde_json::from_value(note).expect("a note");
+        assert_eq!(
+            command("my app", &note),
+            "cs-panel codebase set 'my app' --bring .env 'a b' --setup 'npm ci' --verify 'make x' --verify-limit 90s --land-by squash \
+             --target push --publish on_end --protect 'release/*'"
+        );
+    }
 }
