@@ -120,6 +120,26 @@ fn a_card_that_its_person_has_squashed_by_hand_is_landed_without_a_move() {
 }
 
 #[test]
+fn what_its_person_has_merged_by_hand_is_not_offered_as_if_it_were_new() {
+    let desk = Desk::new();
+    let card = offered(&desk);
+    assert!(
+        !desk.ok(&["show", &card]).contains("already in"),
+        "it is not there yet"
+    );
+    let branches = desk.git(&["branch", "--list", "cs/*", "--format=%(refname:short)"]);
+    let branch = branches.trim();
+    let said = desk.fails(3, &["land", &card, "--onto", branch]);
+    assert!(said.contains("--onto"), "{said}");
+    desk.git(&["merge", "--quiet", "--ff-only", branch]);
+    let shown = desk.ok(&["show", &card]);
+    assert!(shown.contains("already in main"), "{shown}");
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+}
+
+#[test]
 fn what_a_landing_means_is_set_shown_and_taken_back() {
     let desk = Desk::new();
     offered(&desk);

@@ -200,6 +200,65 @@ fn a_pull_request_publishes_the_branch_and_keeps_the_card_open() {
 }
 
 #[test]
+fn a_pull_request_is_published_only_after_its_merge_was_verified() {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    let card = offered(
+        &desk,
+        &json!({"target": "pull_request", "protected": ["main"], "verify": noting(&desk, "false")}),
+    );
+    let would = desk.ok(&["land", &card, "--dry-run"]);
+    assert!(would.contains("before it is published"), "{would}");
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(landing(&detail)["state"], "verify_failed", "{detail}");
+    let branches = || desk.git(&["--git-dir", &there, "for-each-ref", "--format=%(refname:short)"]);
+    assert_eq!(branches().trim(), "main", "nothing is published");
+    set_landing(
+        &desk,
+        &json!({"target": "pull_request", "verify": noting(&desk, "true")}),
+    );
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(landing(&detail)["state"], "published", "{detail}");
+    let report = landing(&detail)["result"].as_str().expect("a report");
+    assert!(
+        report.contains("The verify command passed on its merge with main"),
+        "{report}"
+    );
+    assert!(branches().lines().any(|name| name.starts_with("cs/")));
+    assert_eq!(verified(&desk).len(), 2);
+    nothing_is_left(&desk);
+}
+
+#[test]
+fn it_is_said_how_many_commits_of_the_person_go_along_with_a_push() {
+    let desk = Desk::new();
+    remote(&desk);
+    for name in ["one", "two"] {
+        fs::write(desk.path("repo").join(name), "mine\n").expect("written");
+        desk.commit_all("Mine");
+    }
+    let card = offered(&desk, &json!({}));
+    let would = desk.ok(&["land", &card, "--dry-run"]);
+    assert!(
+        would.contains("2 commits of yours that origin does not have yet"),
+        "{would}"
+    );
+    assert_eq!(desk.json(&["land", &card, "--dry-run"])["unpushed"], 2);
+    let output = desk.panel(&["land", &card]).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("2 commits of yours"), "{said}");
+    assert!(said.contains("codebase set repo --target local"), "{said}");
+    desk.run_once();
+    // The person's repository knows what was pushed.
+    let follows = desk.git(&["rev-parse", "origin/main"]);
+    assert_eq!(follows, desk.git(&["rev-parse", "main"]));
+}
+
+#[test]
 fn a_branch_is_published_after_each_end_where_the_codebase_says_so() {
     let desk = Desk::new();
     let there = remote(&desk);

@@ -6,6 +6,7 @@
 
 mod base;
 mod ledger;
+mod outset;
 mod patience;
 mod tries;
 mod verify;
@@ -17,19 +18,18 @@ use cs_fence::LandingAttempt;
 use cs_journal::{ClaimedLanding, LandingClaimed, LandingDone, LandingWorking, NotDurable};
 use cs_model::{CardId, LandingTarget, Publish};
 use cs_record::{Evidence, FencedLanding};
-use cs_worktree::{LandingPlan, Move};
+use cs_worktree::Move;
 
 use self::ledger::{Job, ResultRow, Step};
-use self::patience::patiently;
 use self::tries::{Tries, given_up, too_many_moves};
 pub(crate) use self::verify::landing_of;
 use self::verify::{Verdict, Verify};
-use self::words::{Landed, conflict, list, published, refused, stopped, told, verify_failed};
+use self::words::{Landed, Merged, stopped, told, verify_failed};
 use crate::attempt::Trouble;
 use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{HoldTrouble, StopLevel, StopSwitch};
-use crate::trees::{Planned, TreeError};
+use crate::trees::TreeError;
 
 /// How often the verify of one life of a landing is begun, since nobody saw the end of those before, or a base moved.
 const VERIFIES_MAX: usize = 20;
@@ -238,7 +238,9 @@ async fn after(
 ) -> Result<Next, LandingTrouble> {
     match last {
         Some(Step::Replan) if round.tries.are_too_many_replans() => Ok(Next::Result(too_many_moves())),
-        None | Some(Step::Replan | Step::Trouble { .. }) => plan(cx, work.row(), work.attempt()).await,
+        None | Some(Step::Replan | Step::Trouble { .. }) => {
+            outset::plan(cx, work.row(), work.attempt()).await
+        }
         Some(Step::Verify { plan, execution, job }) => {
             let of = Verify {
                 row: work.row(),
@@ -256,8 +258,10 @@ async fn after(
         }
         Some(Step::Verified { plan, evidence, said }) => {
             cx.deps.borders.reach(Border::V5);
-            if evidence.exit.is_passed() {
-                land_step(cx, work.row(), plan.clone(), Some(evidence.clone()))
+            if evidence.exit.is_passed() && stop.is_asked(StopLevel::Ladder) {
+                Ok(Next::Result(stopped()))
+            } else if evidence.exit.is_passed() {
+                land_step(cx, work.row(), plan.clone(), Some(evidence.clone())).await
             } else {
                 Ok(Next::Result(verify_failed(plan, evidence.clone(), said)))
             }
@@ -323,12 +327,12 @@ async fn first_step(
 ) -> Result<Next, LandingTrouble> {
     match verify::job(cx, row)? {
         Some(job) => verify_step(cx, attempt, plan, job).await,
-        None => land_step(cx, row, plan, None),
+        None => land_step(cx, row, plan, None).await,
     }
 }
 
 /// What makes a merge a landing: the push, where a remote may have the base, else the move.
-fn land_step(
+async fn land_step(
     cx: &Context,
     row: &ClaimedLanding,
     plan: Box<Move>,
@@ -337,8 +341,13 @@ fn land_step(
     Ok(match cx.deps.checkouts.landing(row.codebase)?.target {
         Some(LandingTarget::Local) => move_step(plan, evidence),
         None | Some(LandingTarget::Push) => Next::Step(Step::Push { plan, evidence }),
-        // It was not so when this was planned.
-        Some(LandingTarget::PullRequest) => Next::Step(Step::Replan),
+        Some(LandingTarget::PullRequest) => {
+            let how = match evidence {
+                None => Merged::Cleanly,
+                Some(evidence) => Merged::Verified(evidence),
+            };
+            outset::publish_for_request(cx, row, plan.base_branch.as_str(), how).await?
+        }
     })
 }
 
@@ -366,62 +375,6 @@ async fn verify_step(
     }
     let execution = verify::new_name(cx, attempt).await?;
     Ok(Next::Step(Step::Verify { plan, execution, job }))
-}
-
-/// Says what a landing comes to on the base as it is now.
-async fn plan(cx: &Context, row: &ClaimedLanding, attempt: LandingAttempt) -> Result<Next, LandingTrouble> {
-    // First: a checkout that is not known for the moment must not look like one that is not there.
-    let is_request = cx.deps.checkouts.landing(row.codebase)?.target == Some(LandingTarget::PullRequest);
-    let brief = cx.deps.record.reads.landing_brief(attempt.landing).await?;
-    let base = brief.landing.base.as_deref().unwrap_or_default();
-    let refuse = |report: String| Next::Result(ResultRow::Refused { report });
-    let landings = &cx.deps.landings;
-    let planned = patiently(|| landings.plan_landing(&brief, attempt.epoch));
-    let plan = match planned.await? {
-        Planned::Plan(plan) => plan,
-        Planned::NoCodebase => {
-            return Ok(refuse(
-                "The card has no codebase: there is nothing to land.".to_owned(),
-            ));
-        }
-        Planned::NoWork => {
-            return Ok(refuse(
-                "The card was never worked on: there is nothing to land.".to_owned(),
-            ));
-        }
-        Planned::Uncommitted(files) => {
-            return Ok(refuse(format!(
-                "These files of the card's tree are not committed, and only commits land: {}. Send a message that asks the \
-                 agent to commit or remove them.",
-                list(&files)
-            )));
-        }
-    };
-    let conflicts = matches!(&plan, LandingPlan::Conflict(_));
-    Ok(match plan {
-        LandingPlan::Ready(_) | LandingPlan::Conflict(_) | LandingPlan::Refused(_) if is_request => {
-            let there = cx.deps.trees.publish_card(&brief.card).await?;
-            tracing::info!(landing = %row.landing, verdict = %there.verdict, "published for a pull request");
-            Next::Result(published(base, &there, conflicts))
-        }
-        LandingPlan::Ready(plan) => {
-            cx.deps.borders.reach(Border::L2);
-            first_step(cx, row, attempt, Box::new(plan)).await?
-        }
-        LandingPlan::AlreadyLanded { commit, .. } => Next::Result(ResultRow::Landed {
-            report: format!(
-                "{base} already holds the work of this card, by commit {}.",
-                commit.short()
-            ),
-            commit: commit.as_str().to_owned(),
-            evidence: None,
-        }),
-        LandingPlan::NothingToLand => {
-            refuse("The card has no commit of its own: there is nothing to land.".to_owned())
-        }
-        LandingPlan::Conflict(found) => Next::Result(conflict(base, &found)),
-        LandingPlan::Refused(refusal) => Next::Result(refused(&refusal)),
-    })
 }
 
 /// Tells the record the result of a landing, under its fence, and acknowledges it. Repeating it is harmless.

@@ -106,6 +106,9 @@ impl Worktrees {
             });
         }
         self.reach(Border::CardMoved);
+        if tip != before {
+            follow_base(&store, repository, &tree.spec, (&before, &tip)).await?;
+        }
         let user_branch = self.show_branch(&store, repository, &tree.spec, &tip).await?;
         Ok(Collected {
             new_commits: store.count(&start, &tip).await?,
@@ -166,6 +169,31 @@ impl Worktrees {
             RefMove::Stale => Ok(UserBranch::Diverged),
         }
     }
+}
+
+/// A card that had no work of its own and was brought to a commit of its base begins there: what it has then is the person's, and is not
+/// taken for work of the card that has landed.
+async fn follow_base(
+    store: &Store,
+    repository: &Repository,
+    spec: &TreeSpec,
+    (before, tip): (&Oid, &Oid),
+) -> Result<(), WorktreeError> {
+    let name = store::card_base_ref(&spec.card);
+    if store.commit(&name).await?.as_ref() != Some(before) || !store.is_ancestor(before, tip).await? {
+        return Ok(());
+    }
+    let base = repository.branch_tip(&store.git, &spec.base_branch).await?;
+    let Some(base) = base else {
+        return Ok(());
+    };
+    // The base may have gone on by what the store does not have yet.
+    let holds = repository.call("merge-base");
+    let holds = holds.args(["merge-base", "--is-ancestor", tip.as_str(), base.as_str()]);
+    if store.git.run(holds).await?.code == 0 {
+        store.move_ref(&name, tip, Some(before)).await?;
+    }
+    Ok(())
 }
 
 /// Tries of a fetch into the user's repository: a repack that the user runs removes directories under the hands of git.

@@ -155,6 +155,40 @@ impl Worktrees {
         Ok(())
     }
 
+    /// How many commits of the user's own base go along with a push, as the remote was last fetched or pushed to: all that the base has,
+    /// or, with the branch of a card, what that began from. Asks no remote.
+    ///
+    /// # Errors
+    /// Git could not be run.
+    pub async fn unpushed_with(
+        &self,
+        repository: &Repository,
+        base: &BranchName,
+        card: Option<&BranchName>,
+        to: &RemoteBranch,
+    ) -> Result<usize, WorktreeError> {
+        let git = self.git();
+        let base = base.full_ref();
+        let from = match card {
+            None => base,
+            Some(card) => {
+                let shared = repository.call("merge-base");
+                let shared = git
+                    .run(shared.args(["merge-base", &card.full_ref(), &base]))
+                    .await?;
+                if shared.code != 0 {
+                    return Ok(0);
+                }
+                parse::oid("merge-base", &shared.stdout)?.as_str().to_owned()
+            }
+        };
+        let count = repository
+            .call("rev-list")
+            .args(["rev-list", "--count", &from, "--not"]);
+        let count = count.arg(format!("--remotes={}", to.remote)).arg("--");
+        number(&git.ok(count).await?)
+    }
+
     /// Asks the remote what [`publish`](Self::publish) would come to, and changes nothing anywhere.
     ///
     /// # Errors
@@ -361,8 +395,11 @@ async fn unpushed(
     let shared = parse::oid("merge-base", &shared.stdout)?;
     let count = call("rev-list").args(["rev-list", "--count", shared.as_str(), "--not"]);
     let count = count.arg(format!("--remotes={}", remote.remote));
-    let out = store.git.ok(count.args(old).arg("--")).await?;
-    let count = String::from_utf8_lossy(&out).trim().parse();
+    number(&store.git.ok(count.args(old).arg("--")).await?)
+}
+
+fn number(out: &[u8]) -> Result<usize, WorktreeError> {
+    let count = String::from_utf8_lossy(out).trim().parse();
     count.map_err(|_| {
         GitError::Unreadable {
             op: "rev-list",

@@ -69,19 +69,51 @@ pub(super) fn not_pushed(base: &str, published: &Published) -> ResultRow {
     ResultRow::Refused { report }
 }
 
+/// What a card is to the base that a pull request of it is for.
+#[derive(Debug)]
+pub(super) enum Merged {
+    /// It merges, and nothing is to be verified.
+    Cleanly,
+    /// It merges, and the verify command passed on that.
+    Verified(Evidence),
+    /// It conflicts.
+    Conflicts {
+        /// Whether its merge would have been verified.
+        is_verified: bool,
+    },
+    /// No merge was made.
+    Not {
+        /// Why it was not verified, where that was to be.
+        why: Option<String>,
+    },
+}
+
+impl Merged {
+    fn words(&self, base: &str) -> String {
+        match self {
+            Self::Cleanly | Self::Not { why: None } => String::new(),
+            Self::Verified(evidence) => format!(
+                " The verify command passed on its merge with {base} in {}.",
+                seconds(evidence.duration_ms)
+            ),
+            Self::Conflicts { is_verified: false } => format!(" It conflicts with {base} as it is now."),
+            Self::Conflicts { is_verified: true } => {
+                format!(" It conflicts with {base} as it is now, and so it is not verified.")
+            }
+            Self::Not { why: Some(why) } => format!(" It is not verified, since it was not merged: {why}."),
+        }
+    }
+}
+
 /// The card's branch is where a pull request can be made of it, or why it is not.
-pub(super) fn published(base: &str, published: &Published, conflicts: bool) -> ResultRow {
+pub(super) fn published(base: &str, published: &Published, merged: &Merged) -> ResultRow {
     let to = published.to.as_ref().map(ToString::to_string);
     match to.filter(|_| published.verdict.is_at_remote()) {
         Some(to) => {
-            let conflicts = if conflicts {
-                format!(" It conflicts with {base} as it is now.")
-            } else {
-                String::new()
-            };
+            let merged = merged.words(base);
             ResultRow::Published {
                 report: format!(
-                    "Published {to}: open a pull request for {base} there.{conflicts} No base has moved. Once it is merged and you have \
+                    "Published {to}: open a pull request for {base} there.{merged} No base has moved. Once it is merged and you have \
                      pulled, accept the landing again: the card is landed then."
                 ),
             }

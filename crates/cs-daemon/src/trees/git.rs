@@ -178,10 +178,10 @@ impl Landings for GitTrees {
             Some(base) => BranchName::new(base.as_str())?,
             None => found.spec.base_branch.clone(),
         };
-        let protected = policy
-            .protected
-            .iter()
-            .map(|pattern| BranchPattern::new(pattern.as_str()));
+        // No base moves for a pull request.
+        let is_request = policy.target == Some(LandingTarget::PullRequest);
+        let protected = policy.protected.iter().filter(|_| !is_request);
+        let protected = protected.map(|pattern| BranchPattern::new(pattern.as_str()));
         let protected = protected.collect::<Result<Vec<_>, _>>()?;
         let spec = LandingSpec {
             landing: landing_key(brief.landing.id)?,

@@ -5,7 +5,7 @@ mod preview;
 use clap::Args;
 use cs_model::{IdSource, LandMethod, LandingId, RunState};
 use cs_record::{AcceptLanding, Card, CardDetail, Landing, Run};
-use cs_worktree::{EntryKind, Oid, Tree, TreeStatus, Worktrees};
+use cs_worktree::{BranchName, EntryKind, Oid, Tree, TreeStatus, Worktrees};
 
 use super::one_of::one_of;
 use super::place;
@@ -39,11 +39,11 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
     let id = desk.ports.reads.find_card(&args.card).await?;
     let detail = desk.ports.reads.card(id).await?;
     refuse_by_tree(app, &desk, &detail).await?;
+    if let Some(onto) = &args.onto {
+        refuse_own_branch(&detail.card, &preview::branch(onto)?)?;
+    }
     if args.dry_run {
         return preview::preview(app, &desk, &detail.card, args).await;
-    }
-    if let Some(onto) = &args.onto {
-        preview::branch(onto)?;
     }
     let person = app.person(&desk.state).await?;
     let landing = LandingId::from_uuid(SystemIds.uuid_v7());
@@ -72,10 +72,22 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
         id.short()
     ))?;
     // Only the machine that has the checkout can tell.
-    if let Ok(Some(said)) = preview::goes_to(app, &desk, &detail.card, args).await {
+    if let Ok(Some(said)) = preview::goes_to(app, &desk, &detail, args).await {
         app.out.said(&said);
     }
     Ok(())
+}
+
+/// Refuses to land a card on the branch that holds its own work: nothing would come to any base.
+fn refuse_own_branch(card: &Card, onto: &BranchName) -> Result<(), Failure> {
+    let Some(spec) = place::spec_of(card)?.filter(|spec| spec.branch == *onto) else {
+        return Ok(());
+    };
+    Err(Failure::Refused(format!(
+        "{onto} is the branch of card {} itself, which has its work already; land it on another one with --onto, or on {} without",
+        card.id.short(),
+        spec.base_branch
+    )))
 }
 
 /// Refuses what the card's tree on this machine shows not to land: what is not committed, or nothing new. Without a tree here,

@@ -55,9 +55,10 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     let mut here = Here::read(app, &desk).await?;
     here.still = still;
     let doing = cards::doing(&summary(&detail), &all, &here, now);
+    let in_base = base::holds_offer(app, &desk, &detail).await;
     let mut page = head(&detail, behind, now, &doing);
     page.push_str(&runs(&desk, &detail.runs, now)?);
-    page.push_str(&asks(&detail.asks, now));
+    page.push_str(&asks(&detail, in_base, now));
     page.push_str(&landings(&detail.landings, now));
     page.push_str(&newest(&turns, &detail.runs, skipped, now));
     app.out.line(&page)
@@ -224,9 +225,9 @@ fn left_behind(desk: &Desk, run: &Run, left: &LeftBehind, now: Time) -> String {
     )
 }
 
-fn asks(asks: &[Ask], now: Time) -> String {
+fn asks(detail: &CardDetail, in_base: bool, now: Time) -> String {
     let mut page = String::new();
-    for ask in asks {
+    for ask in &detail.asks {
         let what = if ask.offer.is_some() {
             "offer to land"
         } else {
@@ -251,6 +252,14 @@ fn asks(asks: &[Ask], now: Time) -> String {
             line!(page, "  answer: {}", text::one_line(answer, 1_000));
         }
         if ask.state == AskState::Open {
+            if in_base && ask.offer.is_some() {
+                let base = detail.card.base.as_deref().unwrap_or("its base");
+                line!(
+                    page,
+                    "  already in {}: landing it moves nothing and ends the card",
+                    text::one_line(base, 200)
+                );
+            }
             line!(page, "  {}", how_to_answer(ask));
         }
     }

@@ -42,6 +42,17 @@ struct StopWire {
     left: Vec<String>,
     /// The landing that had begun before: the stop leaves it to go on, since its base may have moved already.
     landing: Option<LandingNow>,
+    #[serde(skip)]
+    who: Who,
+}
+
+/// Who looked after what ran of the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// The daemon that is there, and stays.
+    Daemon,
+    /// This command: nobody is there when it returns.
+    Nobody,
 }
 
 /// A landing, as it is when the stop returns.
@@ -75,7 +86,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
     };
     forget_pauses(&desk, card).await?;
     let begun = running_landing(&desk, card).await?;
-    let stopped = close(app, &desk, card).await?;
+    let (stopped, who) = close(app, &desk, card).await?;
     let (executions_closed, left) = match stopped {
         Stopped::Closed { executions } => (executions, not_proven(&desk, card).await?),
         Stopped::Incomplete { left } => (0, left),
@@ -93,6 +104,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
             executions_closed,
             left,
             landing: landing_now(&desk, card, begun).await?,
+            who,
         },
     )
 }
@@ -137,17 +149,17 @@ async fn landing_now(
 
 /// Closes what runs of a card: by the daemon that is there, or here. A daemon may come or leave meanwhile, such as that of another
 /// `stop`: then whoever is there next is asked.
-async fn close(app: &App, desk: &Desk, card: CardId) -> Result<Stopped, Failure> {
+async fn close(app: &App, desk: &Desk, card: CardId) -> Result<(Stopped, Who), Failure> {
     let until = Instant::now() + HANDOVER_LIMIT;
     loop {
         let stopped = control::stop(&desk.state, card)
             .await
             .map_err(|error| unproven(error, card))?;
         if stopped != Stopped::NoDaemon {
-            return Ok(stopped);
+            return Ok((stopped, Who::Daemon));
         }
         match desk.state.lock() {
-            Ok(lock) => return close_here(app, desk, lock, card).await,
+            Ok(lock) => return Ok((close_here(app, desk, lock, card).await?, Who::Nobody)),
             Err(StateError::Busy { .. }) if Instant::now() < until => tokio::time::sleep(HANDOVER_STEP).await,
             Err(error) => return Err(error.into()),
         }
@@ -216,8 +228,14 @@ fn tell(app: &App, stop: &StopWire) -> Result<(), Failure> {
             "its landing {id} had begun and has come to its end: {state}"
         ));
     }
+    let goes_on = match stop.who {
+        Who::Daemon => format!("goes on; `cs-panel show {short}` tells what comes of it"),
+        Who::Nobody => format!(
+            "stands still without a daemon; `cs-panel run` brings it to its end, `cs-panel show {short}` tells which"
+        ),
+    };
     app.out.line(&format!(
-        "its landing {id} had begun and goes on, its base may have moved already; `cs-panel show {short}` tells what comes of it"
+        "its landing {id} had begun, its base may have moved already; it {goes_on}"
     ))
 }
 

@@ -107,5 +107,7 @@ pub(crate) struct PreviewWire {
     pub(crate) conflicts: Vec<String>,
     /// Why it is refused, and the cure.
     pub(crate) reason: Option<String>,
+    /// How many commits of the person's own base would go to a remote with it.
+    pub(crate) unpushed: usize,
     pub(crate) policy: PolicyWire,
 }

@@ -296,8 +296,8 @@ fn give_back(draft: &mut Draft<'_>, offer: Option<AskId>, id: TurnId, report: &s
             reopen_offer(draft, offer);
             let in_row = draft.card.landings_returned;
             let report = format!(
-                "{report}\n\nThis was landing {in_row} in a row that failed without a word of yours, so no agent is started for it. Tell \
-                 the agent what to do with `cs-panel send --card {} MESSAGE`, or accept the landing again.",
+                "This was landing {in_row} in a row that failed without a word of yours, so no agent is started for it. Tell the agent \
+                 what to do with `cs-panel send --card {} MESSAGE`, or accept the landing again.\n\n{report}",
                 draft.card.id.short()
             );
             say(draft, id, &report, TurnState::Settled);

@@ -59,6 +59,28 @@ async fn land(bench: &Bench, spec: &LandingSpec) -> Move {
     ready
 }
 
+#[tokio::test]
+async fn a_card_that_was_only_brought_to_its_base_has_nothing_to_land() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    bench.user_commits("README", "the user goes on\n").await;
+    git(
+        &tree.path,
+        &["pull", "-q", "--ff-only", bench.user.to_str().unwrap(), "main"],
+    )
+    .await;
+    let tip = bench.collect(&tree, "r1").await.tip;
+    assert_eq!(git(&bench.user, &["rev-parse", "main"]).await, tip.as_str());
+    assert_eq!(bench.plan(&tree, &tip, "l1").await, LandingPlan::NothingToLand);
+    assert_eq!(work_in_base(&bench, &tree).await, WorkInBase::NoWork);
+    // What it does from there is its own, also where a person brings it to the base by hand.
+    bench.agent_commits(&tree, "one", "1\n").await;
+    let tip = bench.collect(&tree, "r2").await.tip;
+    git(&bench.user, &["merge", "-q", "--ff-only", tip.as_str()]).await;
+    let plan = bench.plan(&tree, &tip, "l2").await;
+    assert!(matches!(plan, LandingPlan::AlreadyLanded { .. }), "{plan:?}");
+}
+
 async fn work_in_base(bench: &Bench, tree: &Tree) -> WorkInBase {
     let (spec, base) = (&tree.spec, &tree.spec.base_branch);
     bench

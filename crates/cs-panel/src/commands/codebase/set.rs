@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use cs_model::{LandMethod, LandingTarget, Publish};
+use cs_model::{CodebaseId, LandMethod, LandingState, LandingTarget, Publish};
+use cs_record::{CardFilter, Landing};
 use cs_worktree::BranchPattern;
 
 use super::super::one_of::one_of;
 use super::{named, wire};
-use crate::app::App;
+use crate::app::{App, Desk};
 use crate::checkouts::Checkout;
 use crate::failure::Failure;
 use crate::text;
@@ -85,6 +86,25 @@ fn target() -> impl TypedValueParser<Value = TargetArg> {
         .map(|name| name.parse().map_or(TargetArg::Auto, TargetArg::Named))
 }
 
+impl SetArgs {
+    /// Whether it was given anything to set of a landing or a tree.
+    fn changes_something(&self) -> bool {
+        let landing = &self.landing;
+        !self.bring.is_empty()
+            || !landing.protect.is_empty()
+            || self.no_bring
+            || self.no_setup
+            || landing.no_verify
+            || landing.no_protect
+            || self.setup.is_some()
+            || landing.verify.is_some()
+            || landing.verify_limit.is_some()
+            || landing.land_by.is_some()
+            || landing.target.is_some()
+            || landing.publish.is_some()
+    }
+}
+
 impl LandingArgs {
     fn note(self, checkout: &mut Checkout) {
         let note = &mut checkout.landing;
@@ -112,6 +132,7 @@ pub(crate) async fn set(app: &App, args: SetArgs) -> Result<(), Failure> {
     check(&args)?;
     let desk = app.desk().await?;
     let codebase = named(&desk, &args.name).await?;
+    let is_change = args.changes_something();
     let changed = desk.checkouts.change(codebase.id, |checkout| {
         if args.no_bring || !args.bring.is_empty() {
             checkout.bring = args.bring;
@@ -128,11 +149,33 @@ pub(crate) async fn set(app: &App, args: SetArgs) -> Result<(), Failure> {
             text::shell_word(&args.name)
         )));
     };
+    if is_change {
+        tell_landings(app, &desk, codebase.id).await?;
+    }
     if app.global.json {
         return app.out.json(&wire(&codebase, Some(&checkout)));
     }
     app.out
         .line(&format!("codebase {}\n{}", codebase.name, lines(checkout)))
+}
+
+/// Says which landings of a codebase are under way here: their verify is what was set when it began.
+async fn tell_landings(app: &App, desk: &Desk, codebase: CodebaseId) -> Result<(), Failure> {
+    let cards = desk.ports.reads.cards(CardFilter::Current).await?.rows;
+    let cards = cards.iter().filter(|summary| {
+        summary.card.codebase == Some(codebase) && summary.card.machine == Some(desk.machine)
+    });
+    let is_running = |landing: &&Landing| landing.state == LandingState::Running;
+    for summary in cards {
+        if let Some(landing) = summary.landing.as_ref().filter(is_running) {
+            let (landing, card) = (landing.id.short(), summary.card.id.short());
+            app.out.said(&format!(
+                "landing {landing} of card {card} is under way, and what it has begun goes on by what was set before, a verify too; \
+                 for the new settings stop it with `cs-panel stop {card}` and accept it again with `cs-panel land {card}`"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The command that sets of a codebase what is noted of it.

@@ -2,7 +2,7 @@
 
 use cs_daemon::LandingPolicy;
 use cs_model::{LandMethod, LandingTarget};
-use cs_record::Card;
+use cs_record::{Card, CardDetail};
 use cs_worktree::{
     BranchName, BranchPattern, LandedHow, LandingPlan, Preview, PreviewSpec, RemoteBranch, Repository,
     Verdict, Worktrees,
@@ -26,6 +26,7 @@ pub(super) async fn preview(app: &App, desk: &Desk, card: &Card, args: &LandArgs
         .preview_landing(&found.repository, &found.spec)
         .await?;
     let goes = found.goes().await?;
+    let along = found.along(&goes).await?;
     let lands = match (&preview.plan, &goes) {
         (LandingPlan::AlreadyLanded { .. }, _) => true,
         (LandingPlan::NothingToLand, _) | (_, Goes::Nowhere) => false,
@@ -33,9 +34,9 @@ pub(super) async fn preview(app: &App, desk: &Desk, card: &Card, args: &LandArgs
         (LandingPlan::Conflict(_) | LandingPlan::Refused(_), Goes::Here | Goes::Pushed(_)) => false,
     };
     if app.global.json {
-        app.out.json(&wire(card, &found, &preview, &goes))?;
+        app.out.json(&wire(card, &found, &preview, (&goes, along)))?;
     } else {
-        app.out.line(&said(card, &found, &preview, &goes))?;
+        app.out.line(&said(card, &found, &preview, (&goes, along)))?;
     }
     if lands { Ok(()) } else { Err(Failure::Said(3)) }
 }
@@ -85,20 +86,57 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// How many commits of the person's own go to a remote with it.
+    async fn along(&self, goes: &Goes) -> Result<usize, Failure> {
+        let (to, card) = match goes {
+            Goes::Here | Goes::Nowhere => return Ok(0),
+            Goes::Pushed(to) => (to, None),
+            Goes::Request(to) => (to, Some(&self.spec.tree.branch)),
+        };
+        let base = match card {
+            None => &self.spec.base,
+            Some(_) => &self.spec.tree.base_branch,
+        };
+        let along = self.worktrees.unpushed_with(&self.repository, base, card, to);
+        Ok(along.await?)
+    }
+}
+
+/// Says how many commits of the person's own go along; nothing where none does.
+fn with_own(along: usize, to: &RemoteBranch) -> String {
+    if along == 0 {
+        return String::new();
+    }
+    let commits = text::count(along, "commit");
+    format!("{commits} of yours that {} does not have yet", to.remote)
+}
+
 /// Where a landing that was accepted goes beside the local branch, when it does.
 pub(super) async fn goes_to(
     app: &App,
     desk: &Desk,
-    card: &Card,
+    detail: &CardDetail,
     args: &LandArgs,
 ) -> Result<Option<String>, Failure> {
-    let found = asked(app, desk, card, args).await?;
-    let cure = "`cs-panel codebase set NAME --target local` keeps landings here";
-    Ok(match found.goes().await? {
+    let found = asked(app, desk, &detail.card, args).await?;
+    let name = detail.codebase.as_deref().unwrap_or_default();
+    let cure = format!(
+        "`cs-panel codebase set {} --target local` keeps landings here",
+        text::shell_word(name)
+    );
+    let goes = found.goes().await?;
+    let along = found.along(&goes).await?;
+    let with = |to: &RemoteBranch| match with_own(along, to) {
+        own if own.is_empty() => own,
+        own => format!(", with {own}"),
+    };
+    Ok(match goes {
         Goes::Here => None,
-        Goes::Pushed(to) => Some(format!("it is pushed to {to} first; {cure}")),
+        Goes::Pushed(to) => Some(format!("it is pushed to {to} first{}; {cure}", with(&to))),
         Goes::Request(to) => Some(format!(
-            "its branch is published as {to} and no base moves; {cure}"
+            "its branch is published as {to}{} and no base moves; {cure}",
+            with(&to)
         )),
         Goes::Nowhere => Some(format!(
             "it will be refused: {}; {cure}",
@@ -123,7 +161,9 @@ async fn asked(app: &App, desk: &Desk, card: &Card, args: &LandArgs) -> Result<A
         None => tree.base_branch.clone(),
     };
     let method = args.method.unwrap_or(policy.method);
-    let protected = policy.protected.iter();
+    // No base moves for a pull request.
+    let is_request = policy.target == Some(LandingTarget::PullRequest);
+    let protected = policy.protected.iter().filter(|_| !is_request);
     let spec = PreviewSpec {
         tree,
         base,
@@ -151,7 +191,7 @@ pub(super) fn branch(name: &str) -> Result<BranchName, Failure> {
     })
 }
 
-fn wire(card: &Card, asked: &Asked, preview: &Preview, goes: &Goes) -> PreviewWire {
+fn wire(card: &Card, asked: &Asked, preview: &Preview, (goes, along): (&Goes, usize)) -> PreviewWire {
     let mut wire = PreviewWire {
         card: card.id,
         base: asked.spec.base.to_string(),
@@ -162,6 +202,7 @@ fn wire(card: &Card, asked: &Asked, preview: &Preview, goes: &Goes) -> PreviewWi
         landed_as: None,
         conflicts: Vec::new(),
         reason: None,
+        unpushed: along,
         policy: asked.policy.clone().into(),
     };
     match &preview.plan {
@@ -192,18 +233,18 @@ fn wire(card: &Card, asked: &Asked, preview: &Preview, goes: &Goes) -> PreviewWi
     wire
 }
 
-fn said(card: &Card, asked: &Asked, preview: &Preview, goes: &Goes) -> String {
+fn said(card: &Card, asked: &Asked, preview: &Preview, (goes, along): (&Goes, usize)) -> String {
     let (card, base) = (card.id.short(), &asked.spec.base);
     match (&preview.plan, goes) {
         (LandingPlan::AlreadyLanded { .. } | LandingPlan::NothingToLand, _) => {}
-        (plan, Goes::Request(to)) => return request(&card, asked, plan, to),
+        (plan, Goes::Request(to)) => return request(&card, asked, plan, (to, along)),
         (LandingPlan::Ready(_), Goes::Nowhere) => {
             return format!("card {card} would not land: {}", Verdict::NoRemote.public());
         }
         (_, Goes::Here | Goes::Pushed(_) | Goes::Nowhere) => {}
     }
     match &preview.plan {
-        LandingPlan::Ready(_) => ready(&card, asked, preview, goes),
+        LandingPlan::Ready(_) => ready(&card, asked, preview, (goes, along)),
         LandingPlan::AlreadyLanded { commit, how } => format!(
             "{base} holds the work of card {card} already, {}: landing it moves nothing",
             came(*how, commit.short())
@@ -240,19 +281,39 @@ fn came(how: LandedHow, commit: &str) -> String {
     }
 }
 
-fn request(card: &str, asked: &Asked, plan: &LandingPlan, to: &RemoteBranch) -> String {
+fn request(card: &str, asked: &Asked, plan: &LandingPlan, (to, along): (&RemoteBranch, usize)) -> String {
     let base = &asked.spec.base;
     let conflicts = if matches!(plan, LandingPlan::Conflict(_)) {
         format!("; it conflicts with {base} as it is now")
     } else {
         String::new()
     };
-    format!(
+    let mut said = format!(
         "card {card} would be published as {to}, for a pull request that you open there for {base}; no base moves{conflicts}"
-    )
+    );
+    if let Some(command) = &asked.policy.verify {
+        let command = text::one_line(command, 300);
+        said.push_str(&match plan {
+            LandingPlan::Ready(_) => {
+                format!(
+                    "\n  verify  {command} (not run now), on its merge with {base}, before it is published"
+                )
+            }
+            LandingPlan::AlreadyLanded { .. }
+            | LandingPlan::NothingToLand
+            | LandingPlan::Conflict(_)
+            | LandingPlan::Refused(_) => {
+                format!("\n  verify  not {command}: there is no merge that it could run on")
+            }
+        });
+    }
+    if along > 0 {
+        said.push_str(&format!("\n  takes   {} along", with_own(along, to)));
+    }
+    said
 }
 
-fn ready(card: &str, asked: &Asked, preview: &Preview, goes: &Goes) -> String {
+fn ready(card: &str, asked: &Asked, preview: &Preview, (goes, along): (&Goes, usize)) -> String {
     let Asked {
         spec, method, policy, ..
     } = asked;
@@ -262,6 +323,9 @@ fn ready(card: &str, asked: &Asked, preview: &Preview, goes: &Goes) -> String {
         |command| format!("{} (not run now)", text::one_line(command, 300)),
     );
     let moves = match goes {
+        Goes::Pushed(to) if along > 0 => {
+            format!("{to}, then {base}\n  takes   {} along", with_own(along, to))
+        }
         Goes::Pushed(to) => format!("{to}, then {base}"),
         Goes::Here | Goes::Request(_) | Goes::Nowhere => base.to_string(),
     };
