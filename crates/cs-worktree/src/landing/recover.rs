@@ -20,8 +20,8 @@ impl Worktrees {
     /// Finds out what became of a journaled move whose result is not known, and undoes a half one.
     ///
     /// A file that the move changes is put back if it holds the old content, the new, the beginning of the new, or is
-    /// missing; any other content is somebody's edit and stays. The `index.lock` of our dead git is removed, with a copy
-    /// kept in our state directory. Files that the move does not change are not touched. Idempotent.
+    /// missing; any other content is somebody's edit and stays. Where the user has committed meanwhile, that holds for the files that
+    /// they did not commit. An `index.lock` that no process holds any more is removed, with a copy kept in our state directory. Files that the move does not change are not touched. Idempotent.
     ///
     /// # Errors
     /// [`WorktreeError::CodebaseBusy`], or git or the disk failed: ask again.
@@ -51,10 +51,11 @@ impl Worktrees {
         match standing {
             Standing::Done => Ok(MoveRecovery::Done),
             Standing::Before | Standing::Elsewhere if !nobody => Ok(MoveRecovery::Busy),
-            Standing::Before if still_checked_out(&store, landing, place).await? => {
+            // The user may have gone on meanwhile: what the move wrote is not theirs for that.
+            Standing::Before | Standing::Elsewhere if still_checked_out(&store, landing, place).await? => {
                 rollback::roll_back(&store, landing, place).await
             }
-            // The user has gone on; whatever is there now is theirs.
+            // Another branch is there now; whatever is there is theirs.
             Standing::Before | Standing::Elsewhere => rollback::report(&store, landing, place).await,
         }
     }
@@ -65,12 +66,19 @@ async fn wait_for_nobody(place: Place<'_>) -> bool {
     let lock = place.git_dir.join("index.lock");
     for _ in 0..LOOKS {
         match procs::git_in(&[place.worktree, place.git_dir]) {
-            procs::Users::None => return true,
+            procs::Users::None if !is_held(&lock) => return true,
             procs::Users::Unknown if !lock_is_there(&lock) => return true,
-            procs::Users::Some | procs::Users::Unknown => tokio::time::sleep(PAUSE).await,
+            procs::Users::None | procs::Users::Some | procs::Users::Unknown => {
+                tokio::time::sleep(PAUSE).await
+            }
         }
     }
     false
+}
+
+/// Whether somebody has the lock of the index: other programs than git take it, too, and are not known by their name.
+fn is_held(lock: &Path) -> bool {
+    lock_is_there(lock) && procs::users_of(lock) == procs::Users::Some
 }
 
 fn lock_is_there(lock: &Path) -> bool {

@@ -37,7 +37,10 @@ pub(super) async fn roll_back(
     place: Place<'_>,
 ) -> Result<MoveRecovery, WorktreeError> {
     let changes = preflight::changes(store, landing).await?;
-    let (mut ours, mut foreign) = classify(store, landing, place, &changes).await?;
+    if let Some(later) = later(store, landing, place).await? {
+        return roll_back_below(store, landing, place, (&changes, &later)).await;
+    }
+    let (ours, mut foreign) = classify(store, landing, place, &changes).await?;
     let staged = staged(store, landing, place, &changes).await?;
     let unlocked = remove_lock(store, landing, place)?;
     if ours.is_empty() && !staged {
@@ -47,6 +50,97 @@ pub(super) async fn roll_back(
             MoveRecovery::NotMoved
         });
     }
+    foreign.extend(put_back(store, place, ours, &changes).await?);
+    if foreign.is_empty() {
+        return Ok(MoveRecovery::RolledBack);
+    }
+    foreign.sort();
+    Ok(MoveRecovery::ForeignEdits { files: foreign })
+}
+
+/// The same where the user has committed meanwhile: what they did not commit, and the move wrote, becomes what it was. Of what they did
+/// commit the files that still hold something else of the move are named.
+async fn roll_back_below(
+    store: &Store,
+    landing: &Move,
+    place: Place<'_>,
+    (changes, later): (&[RawChange], &[RawChange]),
+) -> Result<MoveRecovery, WorktreeError> {
+    // A file that is missing or empty is the user's doing, unless the move has written others.
+    if !is_begun(store, place, changes).await? {
+        return Ok(MoveRecovery::NotMoved);
+    }
+    let unlocked = remove_lock(store, landing, place)?;
+    let (found, _) = classify(store, landing, place, changes).await?;
+    let committed: BTreeSet<&RepoPath> = later.iter().map(|change| &change.path).collect();
+    let (theirs, ours): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .partition(|change| committed.contains(&change.path));
+    let differs = differing(store, place, later, Side::New).await?;
+    let theirs = theirs.into_iter().map(|change| change.path);
+    let mut foreign: Vec<RepoPath> = theirs.filter(|path| differs.contains(path)).collect();
+    let is_back = unlocked || !ours.is_empty();
+    if !ours.is_empty() {
+        let index = ours.clone();
+        foreign.extend(put_back(store, place, ours, &index).await?);
+    }
+    foreign.sort();
+    Ok(match (foreign.is_empty(), is_back) {
+        (false, _) => MoveRecovery::ForeignEdits { files: foreign },
+        (true, true) => MoveRecovery::RolledBack,
+        (true, false) => MoveRecovery::NotMoved,
+    })
+}
+
+/// What the user has committed since the move was planned; nothing where the base is what it was.
+async fn later(
+    store: &Store,
+    landing: &Move,
+    place: Place<'_>,
+) -> Result<Option<Vec<RawChange>>, WorktreeError> {
+    let head = crate::repository::commit_of(&store.git, place.call("rev-parse"), "HEAD").await?;
+    let Some(head) = head.filter(|head| *head != landing.old) else {
+        return Ok(None);
+    };
+    let diff = place.call("diff-tree");
+    let diff = diff.args([
+        "diff-tree",
+        "-r",
+        "--raw",
+        "-z",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+    ]);
+    let out = store
+        .git
+        .ok(diff.args([landing.old.as_str(), head.as_str()]))
+        .await?;
+    Ok(Some(parse::raw_diff("diff-tree", &out)?))
+}
+
+/// Whether a file holds the whole of what the move writes into it.
+async fn is_begun(store: &Store, place: Place<'_>, changes: &[RawChange]) -> Result<bool, WorktreeError> {
+    let not_old = differing(store, place, changes, Side::Old).await?;
+    let not_new = differing(store, place, changes, Side::New).await?;
+    let is_written = |change: &&RawChange| {
+        let is_there = change.path.below(place.worktree).symlink_metadata().is_ok();
+        let is_old = !change.is_added() && !not_old.contains(&change.path);
+        is_there && !is_old && !change.is_deleted() && !not_new.contains(&change.path)
+    };
+    Ok(changes
+        .iter()
+        .filter(|change| change.new_mode != GITLINK)
+        .any(|change| is_written(&change)))
+}
+
+/// Puts files back, and what the index holds of these changes; gives the files that cannot be, since something else stands in their way.
+async fn put_back(
+    store: &Store,
+    place: Place<'_>,
+    mut ours: Vec<RawChange>,
+    changes: &[RawChange],
+) -> Result<Vec<RepoPath>, WorktreeError> {
     for change in ours.iter().filter(|c| c.is_added()) {
         remove_added(place.worktree, &change.path)?;
     }
@@ -54,12 +148,16 @@ pub(super) async fn roll_back(
     ours.retain(|c| !c.is_added());
     // What stands in the way now is not the move's.
     let blocked = |change: &RawChange| is_blocked(place.worktree, &change.path);
-    foreign.extend(ours.iter().filter(|c| blocked(c)).map(|c| c.path.clone()));
+    let in_the_way = ours
+        .iter()
+        .filter(|c| blocked(c))
+        .map(|c| c.path.clone())
+        .collect();
     ours.retain(|c| !blocked(c));
     let reset = place
         .call("update-index")
         .args(["update-index", "-z", "--index-info"]);
-    store.git.ok(reset.stdin(index_info(&changes, Side::Old))).await?;
+    store.git.ok(reset.stdin(index_info(changes, Side::Old))).await?;
     store.borders.reach(Border::IndexPutBack);
     let names: Vec<u8> = ours
         .iter()
@@ -77,11 +175,7 @@ pub(super) async fn roll_back(
         .call("update-index")
         .args(["update-index", "-q", "--refresh"]);
     store.git.run(refresh).await?;
-    if foreign.is_empty() {
-        return Ok(MoveRecovery::RolledBack);
-    }
-    foreign.sort();
-    Ok(MoveRecovery::ForeignEdits { files: foreign })
+    Ok(in_the_way)
 }
 
 /// Names the files that still hold what the move wrote, without touching any.
@@ -235,7 +329,7 @@ async fn staged(
     Ok(changes.iter().any(|change| staged.contains(&change.path)))
 }
 
-/// Removes the `index.lock` of our dead git. There was none when the move was planned, and no git lives there now.
+/// Removes the `index.lock` of our dead git. There was none when the move was planned, no git lives there now, and nobody holds it.
 fn remove_lock(store: &Store, landing: &Move, place: Place<'_>) -> Result<bool, WorktreeError> {
     let lock = place.git_dir.join("index.lock");
     if lock.symlink_metadata().is_err() {

@@ -163,10 +163,46 @@ async fn a_user_who_went_on_keeps_what_they_have() {
     fs::write(bench.user.join("README"), "landed readme\n").unwrap();
     git(&bench.user, &["commit", "-q", "-a", "-m", "took it all"]).await;
     let before = picture(&bench.user);
-    let files = vec![RepoPath::from_bytes(*b"README")];
     let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
-    assert_eq!(recovered, MoveRecovery::ForeignEdits { files });
+    assert_eq!(recovered, MoveRecovery::NotMoved);
     assert!(picture(&bench.user) == before);
+}
+
+#[tokio::test]
+async fn what_a_landing_has_half_written_is_not_taken_for_an_edit_when_the_base_has_moved() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    let before = picture(&bench.user);
+    begin(&bench, &planned).await;
+    let user = &bench.user;
+    fs::write(user.join("README"), "landed readme\n").unwrap();
+    fs::remove_file(user.join("src/a.txt")).unwrap();
+    fs::create_dir(user.join("added")).unwrap();
+    fs::write(user.join("added/new.txt"), "landed new\n").unwrap();
+    git(user, &["commit", "-q", "--allow-empty", "-m", "gone on"]).await;
+    let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+    assert_eq!(recovered, MoveRecovery::RolledBack);
+    assert!(picture(user) == before, "the files are not what they were");
+    assert_eq!(git(user, &["status", "--porcelain"]).await, "M src/b.txt");
+    // Nothing is written: what is missing now is missing by the user's hand.
+    fs::remove_file(user.join("src/a.txt")).unwrap();
+    let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+    assert_eq!(recovered, MoveRecovery::NotMoved);
+    assert!(!user.join("src/a.txt").exists());
+}
+
+#[tokio::test]
+async fn a_lock_that_another_program_holds_is_left_alone() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    begin(&bench, &planned).await;
+    let lock = bench.user.join(".git/index.lock");
+    fs::write(&lock, "held").unwrap();
+    let staying = Staying::holding(&lock).await;
+    let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+    staying.end().await;
+    assert_eq!(recovered, MoveRecovery::Busy);
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "held");
 }
 
 /// The window in which index and files are new and HEAD is old, made by git itself: it finds the branch locked at the end.
