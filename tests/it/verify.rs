@@ -174,6 +174,38 @@ fn a_verify_that_takes_too_long_is_ended_with_all_that_it_started() {
     desk.no_process_is_left();
 }
 
+#[test]
+fn a_verify_that_somebody_killed_is_run_again_and_is_no_verdict_on_the_work() {
+    let desk = Desk::new();
+    let once = desk.path("outside/killed");
+    let verify = noting(
+        &desk,
+        &format!(
+            "test -e '{0}' || {{ touch '{0}'; kill -KILL $$; }}",
+            once.display()
+        ),
+    );
+    let card = offered(&desk, &json!({"verify": verify}));
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(detail["card"]["state"], "landed", "{detail}");
+    assert_eq!(verified(&desk).len(), 2);
+    nothing_is_left(&desk);
+}
+
+#[test]
+fn a_verify_that_kills_itself_each_time_is_a_verdict_in_the_end() {
+    let desk = Desk::new();
+    let verify = noting(&desk, "kill -TERM $$");
+    let card = offered(&desk, &json!({"verify": verify}));
+    desk.ok(&["land", &card]);
+    desk.crash_at("L6");
+    let detail = desk.card(&card);
+    assert_eq!(detail["landings"][0]["state"], "verify_failed", "{detail}");
+    assert_eq!(verified(&desk).len(), 3);
+}
+
 /// A command that waits for the test.
 fn gated(desk: &Desk) -> String {
     let (here, go) = (desk.path("outside/verifies"), desk.path("outside/verifies.go"));

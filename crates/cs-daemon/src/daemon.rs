@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cs_fence::Attempt;
+use cs_fence::{Attempt, LandingAttempt};
 use cs_journal::{Deps as JournalDeps, Journal, LedgerError, LedgerOpened};
 use cs_model::{CardId, Epoch, LandingId, RunId, Time};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -17,9 +17,10 @@ use crate::attempt::{Carried, Incomplete, Trouble, Work, carry};
 use crate::context::Context;
 use crate::control::{Request, Stopped, serve};
 use crate::deps::Deps;
-use crate::executions::{Alone, StopLevel, StopSwitch};
+use crate::executions::{StopLevel, StopSwitch};
 use crate::landing::{LandingTrouble, LandingWork, land};
 use crate::presence::Presence;
+use crate::publications::Publications;
 use crate::report::chain;
 use crate::state::StateLock;
 
@@ -33,6 +34,8 @@ mod pass;
 mod stops;
 mod strain;
 mod sweep;
+
+pub use self::ending::{GoingOn, LandingLeft, LandingStage};
 
 use self::ending::unfollowed;
 use self::failing::Failing;
@@ -64,18 +67,9 @@ pub enum Ended {
     Detached {
         /// Which go on.
         going_on: Vec<GoingOn>,
+        /// The landings that were under way.
+        landings: Vec<LandingLeft>,
     },
-}
-
-/// An agent that goes on without a daemon.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GoingOn {
-    /// Its run.
-    pub run: RunId,
-    /// Its card.
-    pub card: CardId,
-    /// What it does while no daemon follows it.
-    pub alone: Alone,
 }
 
 /// Why a daemon cannot work.
@@ -122,6 +116,7 @@ struct Flight {
 /// A landing that a task carries out.
 #[derive(Debug)]
 struct LandingFlight {
+    attempt: LandingAttempt,
     card: CardId,
     stop: StopSwitch,
     task: Id,
@@ -171,6 +166,7 @@ pub struct Daemon {
     keeping: JoinSet<()>,
     /// Removes the clones of verifies that are over.
     clearing: JoinSet<()>,
+    publications: Publications,
     /// When all old journal rows were last forgotten.
     forgot_at: Option<Instant>,
     /// When the ledger was last compared with what the record holds for running here.
@@ -239,6 +235,7 @@ impl Daemon {
             next_due: None,
             keeping: JoinSet::new(),
             clearing: JoinSet::new(),
+            publications: Publications::default(),
             forgot_at: None,
             compared_at: None,
             admission: None,
@@ -290,6 +287,7 @@ impl Daemon {
         self.tasks.shutdown().await;
         self.keeping.shutdown().await;
         self.clearing.shutdown().await;
+        self.publications.shutdown().await;
     }
 
     async fn passes(
@@ -399,7 +397,7 @@ impl Daemon {
     }
 
     fn launch_landing(&mut self, work: LandingWork) {
-        let (landing, card) = (work.row().landing, work.row().card);
+        let (landing, card, attempt) = (work.row().landing, work.row().card, work.attempt());
         let (cx, stop) = (Arc::clone(&self.cx), StopSwitch::new());
         if self.stopped_landings.contains(&landing) {
             stop.raise(StopLevel::Ladder);
@@ -409,7 +407,13 @@ impl Daemon {
             .tasks
             .spawn(async move { Back::Landing(landing, land(cx, work, asked).await) });
         let task = handle.id();
-        self.landings.insert(landing, LandingFlight { card, stop, task });
+        let flight = LandingFlight {
+            attempt,
+            card,
+            stop,
+            task,
+        };
+        self.landings.insert(landing, flight);
     }
 
     /// Takes back what a task brings. One that panicked is reported like one that failed; its work stays in the ledger.

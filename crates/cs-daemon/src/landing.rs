@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use cs_fence::LandingAttempt;
 use cs_journal::{ClaimedLanding, LandingClaimed, LandingDone, LandingWorking, NotDurable};
-use cs_model::{CardId, LandingTarget, Publish};
+use cs_model::{LandingTarget, Publish};
 use cs_record::{Evidence, FencedLanding};
 use cs_worktree::Move;
 
 use self::ledger::{Job, ResultRow, Step};
 use self::tries::{Tries, given_up, too_many_moves};
-pub(crate) use self::verify::landing_of;
 use self::verify::{Verdict, Verify};
+pub(crate) use self::verify::{is_running as verify_runs, landing_of};
 use self::words::{Landed, Merged, stopped, told, verify_failed};
 use crate::attempt::Trouble;
 use crate::borders::Border;
@@ -52,7 +52,8 @@ impl LandingWork {
         }
     }
 
-    fn attempt(&self) -> LandingAttempt {
+    /// Which attempt of it this is.
+    pub(crate) fn attempt(&self) -> LandingAttempt {
         match self {
             Self::Claimed(claimed) => claimed.attempt(),
             Self::Working(working) => working.attempt(),
@@ -159,12 +160,16 @@ pub(crate) async fn land(
     settle_landing(&cx, done).await
 }
 
-/// Publishes the branch of a card that has landed, where its codebase wants that. What comes of it changes nothing of the landing.
-async fn publish_after(cx: &Context, card: CardId) {
-    match cx.deps.record.cards.card(card).await {
-        Ok(detail) => cx.publish_card(&detail.card, Publish::OnLanding).await,
+/// Notes that the branch of a card that has landed is to be published, where its codebase wants that. What comes of it changes nothing of
+/// the landing.
+async fn note_publication(cx: &Context, row: &ClaimedLanding) {
+    match cx.deps.record.cards.card(row.card).await {
+        Ok(detail) => {
+            let what = row.landing.to_string();
+            cx.note_publication(&detail.card, Publish::OnLanding, &what);
+        }
         Err(error) => {
-            tracing::warn!(%card, error = &error as &dyn std::error::Error, "its branch is not published")
+            tracing::warn!(card = %row.card, error = &error as &dyn std::error::Error, "its branch is not published")
         }
     }
 }
@@ -384,6 +389,10 @@ pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<()
     let (word, report) = result.told();
     let line = told(word, &card.short(), report);
     let has_landed = matches!(result, ResultRow::Landed { .. });
+    if has_landed {
+        // Before the record knows: a crash in between loses none.
+        note_publication(cx, done.row()).await;
+    }
     let settled = cx
         .deps
         .record
@@ -392,12 +401,7 @@ pub(crate) async fn settle_landing(cx: &Context, done: LandingDone) -> Result<()
         .await?;
     cx.deps.borders.reach(Border::L6);
     match settled {
-        FencedLanding::Applied => {
-            cx.out(&line);
-            if has_landed {
-                publish_after(cx, card).await;
-            }
-        }
+        FencedLanding::Applied => cx.out(&line),
         FencedLanding::Stale { .. } => cx.said(&format!(
             "the result of a landing of card {} was not taken",
             card.short()

@@ -26,6 +26,7 @@ mod pause;
 mod ports;
 mod presence;
 mod prompt;
+mod publications;
 mod report;
 mod state;
 mod trees;
@@ -33,7 +34,7 @@ mod trees;
 pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
 pub use attempt::{BROUGHT, SetupStatus, setup_status};
 pub use borders::{Border, Borders};
-pub use daemon::{Daemon, DaemonError, Ended, GoingOn, Mode};
+pub use daemon::{Daemon, DaemonError, Ended, GoingOn, LandingLeft, LandingStage, Mode};
 pub use deps::{
     Checkouts, Deps, LandingPolicy, MachineIdentity, Preparation, RecordPorts, Reporter, Settings,
     VERIFY_LIMIT,

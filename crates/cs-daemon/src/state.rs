@@ -199,6 +199,11 @@ impl StateDir {
         self.executions().join(name)
     }
 
+    /// Returns the directory of the notes of which cards' branches are to be published.
+    pub(crate) fn publications(&self) -> PathBuf {
+        self.root.join("publications")
+    }
+
     /// Returns the directory of the notes of who paused an agent.
     pub(crate) fn pauses(&self) -> PathBuf {
         self.root.join("pauses")

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
-use cs_model::{CodebaseId, Epoch, LandingId, LandingTarget, Publish, RunId};
+use cs_model::{CodebaseId, Epoch, LandingId, LandingTarget, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
     BranchName, BroughtAlong, CardKey, CodebaseKey, ErrorClass, InvalidName, LandingKey, LandingPlan,
@@ -242,17 +242,10 @@ fn landing_key(landing: LandingId) -> Result<LandingKey, InvalidName> {
 }
 
 impl Context {
-    /// Publishes the branch of a card, where its codebase wants that at such a time. What comes of it is said, and changes nothing else.
-    pub(crate) async fn publish_card(&self, card: &Card, when: Publish) {
-        let Some(codebase) = card.codebase else {
-            return;
-        };
+    /// Publishes the branch of a card. What comes of it is said, and changes nothing else.
+    pub(crate) async fn publish_card(&self, card: &Card) {
         let of = card.id.short();
-        let published = match self.deps.checkouts.landing(codebase) {
-            Ok(policy) if policy.publish != when => return,
-            Ok(_) => self.deps.trees.publish_card(card).await,
-            Err(error) => Err(error),
-        };
+        let published = self.deps.trees.publish_card(card).await;
         let why = match published {
             Ok(published) if published.verdict.is_at_remote() => {
                 let to = published.to.as_ref().map(ToString::to_string);

@@ -99,8 +99,9 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
         }
     };
     cx.deps.borders.reach(Border::P12);
+    // Before the record knows: a crash in between loses none.
+    cx.note_publication(&card, Publish::OnEnd, &format!("{run}.{epoch}"));
     settle(cx, settling).await?;
-    cx.publish_card(&card, Publish::OnEnd).await;
     Ok(Carried::Over)
 }
 

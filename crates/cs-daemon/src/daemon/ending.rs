@@ -1,12 +1,44 @@
 //! The end of a daemon: whether anything is left to do, and who goes on without it.
 
 use cs_fence::ProcessFact;
-use cs_model::{Epoch, RunId};
+use cs_model::{CardId, Epoch, LandingId, RunId};
 use cs_record::RecordError;
 
-use super::{Daemon, DaemonError, Ended, GoingOn};
+use super::{Daemon, DaemonError, Ended};
 use crate::admission::Admission;
 use crate::executions::Alone;
+use crate::landing::verify_runs;
+
+/// A landing that was under way when a daemon left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LandingLeft {
+    /// The landing.
+    pub landing: LandingId,
+    /// Its card.
+    pub card: CardId,
+    /// What it does without a daemon.
+    pub stage: LandingStage,
+}
+
+/// What a landing does while no daemon carries it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LandingStage {
+    /// Its verify runs on, and nothing comes of it until a daemon is back.
+    VerifyRuns,
+    /// It stands still.
+    Waits,
+}
+
+/// An agent that goes on without a daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoingOn {
+    /// Its run.
+    pub run: RunId,
+    /// Its card.
+    pub card: CardId,
+    /// What it does while no daemon follows it.
+    pub alone: Alone,
+}
 
 /// Says which agents run on that nobody can find any more, and how they are ended.
 pub(super) fn unfollowed(agents: &[String]) -> String {
@@ -36,7 +68,7 @@ impl Daemon {
 
     /// Says whether nothing is left to do.
     pub(super) async fn at_rest(&mut self) -> Result<Option<Ended>, DaemonError> {
-        if !self.flights.is_empty() || !self.landings.is_empty() {
+        if !self.flights.is_empty() || !self.landings.is_empty() || !self.publications.is_idle() {
             return Ok(None);
         }
         if let Some(what) = self.strain.too_much() {
@@ -76,7 +108,19 @@ impl Daemon {
                 alone: self.alone(*run, flight.epoch).await,
             });
         }
-        Ended::Detached { going_on }
+        let mut landings = Vec::new();
+        for (landing, flight) in &self.landings {
+            let stage = match verify_runs(&self.cx, flight.attempt).await {
+                true => LandingStage::VerifyRuns,
+                false => LandingStage::Waits,
+            };
+            landings.push(LandingLeft {
+                landing: *landing,
+                card: flight.card,
+                stage,
+            });
+        }
+        Ended::Detached { going_on, landings }
     }
 
     /// Says what an agent does once we are gone.

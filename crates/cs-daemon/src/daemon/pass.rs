@@ -78,6 +78,10 @@ impl Daemon {
         }
         self.carry_on(found);
         self.begin_new(&peeked).await?;
+        // A daemon without slots is there for a moment only.
+        if self.cx.deps.settings.slots > 0 {
+            self.publications.take_up(&self.cx);
+        }
         self.forget_old().await;
         Ok(())
     }

@@ -74,6 +74,7 @@ impl Daemon {
             }
         }
         self.stopped_landings.extend(&landings);
+        self.publications.stop(&self.cx, card);
         self.waiters.push(Waiter {
             card,
             attempts,

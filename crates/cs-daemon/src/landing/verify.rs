@@ -31,6 +31,8 @@ use crate::executions::{
 
 /// How much disk the output of a verify may take.
 const OUTPUT_MAX_BYTES: u64 = 256 << 20;
+/// So many verifies of one life of a landing may be begun and ended by a signal of somebody else until that counts as their end.
+const SIGNALS_MAX: usize = 3;
 /// How much of the end of its output an agent gets.
 const SAID_MAX_BYTES: usize = 4096;
 /// The file of an execution that says how its setup command ended.
@@ -133,7 +135,7 @@ impl Verify<'_> {
             }
             Found::Closed(closed) => {
                 let heard = cx.deps.executions.heard(self.execution, &*harness()?).await;
-                self.judge(cx, &closed, &heard.map_err(Trouble::from)?)
+                self.judge(cx, &closed, &heard.map_err(Trouble::from)?).await
             }
         }
     }
@@ -144,6 +146,7 @@ impl Verify<'_> {
     }
 
     async fn start(&self, cx: &Context) -> Result<Box<dyn RunningExecution>, LandingTrouble> {
+        self.remove_former_clones(cx).await?;
         let note = ExecutionNote::Verify(VerifyFile {
             landing: self.row.landing,
             epoch: self.row.epoch,
@@ -215,19 +218,27 @@ impl Verify<'_> {
             () = stop.asked(StopLevel::Ladder) => return Ok(Verdict::Stop),
             ended = running.follow(&*harness, patience, &nobody) => ended.map_err(Trouble::from)?,
         };
-        self.judge(cx, &ended.closed, &ended.seen)
+        self.judge(cx, &ended.closed, &ended.seen).await
     }
 
     /// Says what an execution that is over came to.
-    fn judge(&self, cx: &Context, closed: &Closed, seen: &Seen) -> Result<Verdict, LandingTrouble> {
+    async fn judge(&self, cx: &Context, closed: &Closed, seen: &Seen) -> Result<Verdict, LandingTrouble> {
         over(closed, self.execution)?;
-        let Some(exit) = exit_of(closed) else {
-            return Ok(if closed.stopped_by_us && closed.limit.is_none() {
-                Verdict::Stop
-            } else {
-                Verdict::Again
-            });
+        let exit = match exit_of(closed) {
+            Some(exit) => exit,
+            None if closed.stopped_by_us && closed.limit.is_none() => return Ok(Verdict::Stop),
+            None => return Ok(Verdict::Again),
         };
+        if let VerifyExit::Signal(signal) = exit
+            && is_from_outside(signal)
+            && names(cx, self.row.landing, self.row.epoch).await?.len() < SIGNALS_MAX
+        {
+            cx.said(&format!(
+                "the verify of card {} was ended by signal {signal}, which nobody here sent: it runs again",
+                self.row.card.short()
+            ));
+            return Ok(Verdict::Again);
+        }
         let execution = cx.state.execution(self.execution);
         let setup_failed = self.job.setup.is_some() && has_failed(&execution.join(STATUS));
         let command = self.job.setup.as_ref().filter(|_| setup_failed);
@@ -241,6 +252,17 @@ impl Verify<'_> {
             },
             said: last_lines(&seen.text(), &local_paths(cx, self.plan)),
         })
+    }
+
+    /// Removes the clones of the verifies before this one, which are over: a landing takes the room of one.
+    async fn remove_former_clones(&self, cx: &Context) -> Result<(), LandingTrouble> {
+        let own = clone_name(self.execution)?;
+        for clone in cx.deps.landings.throwaways().await? {
+            if clone != own && landing_of(&clone) == Some(self.row.landing) {
+                cx.deps.landings.remove_throwaway(&clone).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends what still runs of a life of the landing before this one, whose ledger was lost.
@@ -290,6 +312,27 @@ fn over(closed: &Closed, execution: &str) -> Result<(), LandingTrouble> {
         left: still_there(&left),
         execution: execution.to_owned(),
     })
+}
+
+/// Says whether a signal is one by which a process is ended from elsewhere, such as by a person or a system that is short of memory. The
+/// others are what a program brings on itself.
+const fn is_from_outside(signal: i32) -> bool {
+    const HUP: i32 = 1;
+    const INT: i32 = 2;
+    const KILL: i32 = 9;
+    const TERM: i32 = 15;
+    matches!(signal, HUP | INT | KILL | TERM)
+}
+
+/// Whether anything of a landing's verify runs now.
+pub(crate) async fn is_running(cx: &Context, attempt: LandingAttempt) -> bool {
+    let Ok(Some(name)) = names(cx, attempt.landing, attempt.epoch)
+        .await
+        .map(|mut names| names.pop())
+    else {
+        return false;
+    };
+    matches!(cx.deps.executions.survey(&name).await, Ok(Found::Running(_)))
 }
 
 /// How a command ended; nothing where nobody saw that, or where it was stopped.
@@ -426,6 +469,12 @@ mod tests {
             let closed = closed(exit, by_us, limit);
             assert_eq!(exit_of(&closed), expected, "{closed:?}");
         }
+    }
+
+    #[test]
+    fn a_signal_of_somebody_else_is_told_from_what_a_program_brings_on_itself() {
+        let all = (1..=31).filter(|signal| is_from_outside(*signal));
+        assert_eq!(all.collect::<Vec<_>>(), [1, 2, 9, 15]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is said of landings, to people and agents. No local path.
 
-use cs_record::Evidence;
+use cs_record::{Evidence, VerifyExit};
 use cs_worktree::{Conflict, ConflictText, ConflictedFile, Move, Published, Refusal, RepoPath, Verdict};
 
 use super::ledger::ResultRow;
@@ -186,6 +186,12 @@ pub(super) fn verify_failed(plan: &Move, evidence: Evidence, said: &str) -> Resu
         seconds(evidence.duration_ms),
         evidence.command
     );
+    if evidence.exit == VerifyExit::TimedOut {
+        report.push_str(
+            "\nSetup and verify together took longer than they may: make them faster, or a person gives them more time with \
+             `cs-panel codebase set NAME --verify-limit SPAN`.",
+        );
+    }
     if said.trim().is_empty() {
         report.push_str("\nIt wrote nothing.");
     } else {

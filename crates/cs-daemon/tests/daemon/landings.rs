@@ -40,6 +40,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             published_later,
         ),
         trial(
+            "a remote that never answers keeps neither a slot nor a stop, and is asked again by the next daemon",
+            published_apart,
+        ),
+        trial(
             "a landing whose row cannot be read does not keep the others waiting",
             unreadable,
         ),
@@ -59,6 +63,8 @@ enum Act {
 #[derive(Debug, Default)]
 pub(crate) struct FakeGit {
     verify: Option<String>,
+    /// Whether the remote never answers.
+    hangs: bool,
     fails: Mutex<BTreeMap<Act, (usize, bool)>>,
     met: Mutex<Vec<Act>>,
     codebases: Mutex<Vec<CodebaseId>>,
@@ -141,6 +147,9 @@ impl Trees for FakeGit {
 
     async fn publish_card(&self, _: &Card) -> Result<Published, TreeError> {
         self.meet(Act::Publish)?;
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
         Ok(nowhere())
     }
 
@@ -256,6 +265,30 @@ async fn published_later(world: World) {
     world.record.plan(Call::SettleLanding, [Instead::Away]);
     world.run_once(AGENTS).await.unwrap();
     assert_eq!((git.times(Act::Move), git.times(Act::Publish)), (1, 1));
+}
+
+async fn published_apart(world: World) {
+    let git = Arc::new(FakeGit {
+        hangs: true,
+        ..FakeGit::default()
+    });
+    let world = world.with_git(Arc::clone(&git));
+    let card = world.accepted(AGENTS).await;
+    let daemon = world.daemon(AGENTS).await;
+    world.until_said_times("landed card", 1).await;
+    while git.times(Act::Publish) == 0 {
+        tokio::task::yield_now().await;
+    }
+    daemon.leave().await;
+    let daemon = world.daemon(AGENTS).await;
+    while git.times(Act::Publish) < 2 {
+        tokio::task::yield_now().await;
+    }
+    let stopped = control::stop(&world.state(), card).await.unwrap();
+    assert!(matches!(stopped, Stopped::Closed { .. }), "{stopped:?}");
+    daemon.leave().await;
+    world.run_once(AGENTS).await.unwrap();
+    assert_eq!(git.times(Act::Publish), 2, "a stop ends it for good");
 }
 
 async fn unreadable(world: World) {

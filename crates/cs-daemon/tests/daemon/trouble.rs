@@ -320,7 +320,7 @@ async fn leaves_a_silent_record(world: World) {
     world.until_met(Call::Peek).await;
     let ended = daemon.leave().await;
     assert!(
-        matches!(&ended, Ended::Detached { going_on } if going_on.len() == 1),
+        matches!(&ended, Ended::Detached { going_on, .. } if going_on.len() == 1),
         "{ended:?}"
     );
     world.open_gate("agent");
@@ -338,7 +338,7 @@ async fn leaves_nobody(world: World) {
         world.until_said_times("still runs", daemons_before).await;
         let ended = daemon.leave().await;
         assert!(
-            matches!(&ended, Ended::Detached { going_on } if going_on.len() == 1),
+            matches!(&ended, Ended::Detached { going_on, .. } if going_on.len() == 1),
             "daemon {daemons_before}: {ended:?}, {}",
             world.all_said()
         );

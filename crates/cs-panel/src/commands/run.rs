@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use cs_daemon::{Alone, Daemon, DaemonError, Ended, GoingOn, Mode};
+use cs_daemon::{Alone, Daemon, DaemonError, Ended, GoingOn, LandingLeft, LandingStage, Mode};
 use cs_record::CardFilter;
 use cs_record::RecordError;
 use tokio::signal::unix::{SignalKind, signal};
@@ -138,13 +138,36 @@ fn tell_end(app: &App, ended: &Ended) -> Result<(), Failure> {
                 reasons.join("; ")
             )))
         }
-        Ended::Detached { going_on } => tell_going_on(app, going_on),
+        Ended::Detached { going_on, landings } => {
+            tell_going_on(app, going_on, landings.is_empty())?;
+            tell_landings(app, landings)
+        }
     }
 }
 
-fn tell_going_on(app: &App, going_on: &[GoingOn]) -> Result<(), Failure> {
+/// Says what becomes of the landings that were under way.
+fn tell_landings(app: &App, landings: &[LandingLeft]) -> Result<(), Failure> {
+    for left in landings {
+        let (landing, card) = (left.landing.short(), left.card.short());
+        let stage = match left.stage {
+            LandingStage::VerifyRuns => "its verify runs on, and the next `cs-panel run` reads what it says",
+            LandingStage::Waits => "it waits for the next `cs-panel run`",
+        };
+        app.out.line(&format!(
+            "  landing {landing} of card {card} is not over: {stage}; to stop it: cs-panel stop {card}"
+        ))?;
+    }
+    Ok(())
+}
+
+fn tell_going_on(app: &App, going_on: &[GoingOn], is_all: bool) -> Result<(), Failure> {
     if going_on.is_empty() {
-        return app.out.line("left: no agent runs");
+        let what = if is_all {
+            "left: no agent runs"
+        } else {
+            "left: no agent runs, but"
+        };
+        return app.out.line(what);
     }
     let run_on = if going_on.len() == 1 {
         "1 agent runs on".to_owned()
