@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cs_model::{CardId, Publish};
+use cs_model::{CardId, Epoch, Publish, RunId};
 use cs_record::{Card, RecordError};
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -34,7 +34,7 @@ impl Publications {
             if self.running.len() >= AT_ONCE {
                 break;
             }
-            if self.running.contains_key(&card) {
+            if self.running.contains_key(&card) || is_untold(cx, card, &note) {
                 continue;
             }
             let cx = Arc::clone(cx);
@@ -117,6 +117,21 @@ async fn publish(cx: &Context, card: CardId, note: &str) {
     if fs::read_to_string(note_of(cx, card)).is_ok_and(|now| now == note) {
         forget(cx, card);
     }
+}
+
+/// Says whether the record may not know yet what a publication follows: it is noted again when that is told again.
+fn is_untold(cx: &Context, card: CardId, note: &str) -> bool {
+    let landings = cx.journal.landings_of(card);
+    let attempts = cx.journal.attempts_of(card);
+    landings.iter().any(|landing| landing.to_string() == note)
+        || attempts
+            .iter()
+            .any(|attempt| of_attempt(attempt.run, attempt.epoch) == note)
+}
+
+/// How the end of an attempt is named in a note.
+pub(crate) fn of_attempt(run: RunId, epoch: Epoch) -> String {
+    format!("{run}.{epoch}")
 }
 
 /// What is to be published: the cards, and what their notes say.

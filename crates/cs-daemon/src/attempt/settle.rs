@@ -23,6 +23,7 @@ use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch, last_words};
 use crate::outcome::{AttemptOutcome, Telling, process_end};
+use crate::publications::of_attempt;
 
 /// An attempt whose agent had its prompt.
 #[derive(Debug)]
@@ -100,7 +101,7 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
     };
     cx.deps.borders.reach(Border::P12);
     // Before the record knows: a crash in between loses none.
-    cx.note_publication(&card, Publish::OnEnd, &format!("{run}.{epoch}"));
+    cx.note_publication(&card, Publish::OnEnd, &of_attempt(run, epoch));
     settle(cx, settling).await?;
     Ok(Carried::Over)
 }
