@@ -13,6 +13,7 @@ mod pauses;
 mod plans;
 mod push;
 mod record;
+mod sandbox;
 mod shortage;
 mod stops;
 mod storm;

@@ -108,7 +108,7 @@ fn check_text() -> Result<()> {
         "--all-targets",
         "--locked",
         "--features",
-        suites::POSTGRES_FEATURES,
+        suites::ALL_FEATURES,
         "--",
         "-D",
         "warnings",

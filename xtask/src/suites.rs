@@ -103,22 +103,45 @@ pub(crate) enum Scope {
 
 /// Turns on the tests that need a Postgres. Without them nothing asks for one, and nothing is skipped.
 pub(crate) const POSTGRES_FEATURES: &str = "cs-postgres/postgres-tests,cs-panel/postgres-tests";
+/// Everything that is there to be built.
+pub(crate) const ALL_FEATURES: &str =
+    "cs-postgres/postgres-tests,cs-panel/postgres-tests,cs-panel/bwrap-tests";
 /// Where those tests find the server.
 pub(crate) const POSTGRES_URL: &str = "CS_PANEL_TEST_POSTGRES";
 
 /// Runs every test of the workspace.
 pub(crate) fn test(scope: Scope) -> Result<()> {
     match scope {
-        Scope::Plain => test_with(&[], &|tool| tool),
+        Scope::Plain => test_with(&with_sandbox(""), &|tool| tool),
         Scope::Postgres => db::with_server(|url| {
-            test_with(&["--features", POSTGRES_FEATURES], &|tool| {
+            test_with(&with_sandbox(POSTGRES_FEATURES), &|tool| {
                 tool.with(POSTGRES_URL, url)
             })
         }),
     }
 }
 
-fn test_with(features: &[&str], given: &dyn Fn(Tool) -> Tool) -> Result<()> {
+/// Turns on the tests that need bubblewrap.
+const SANDBOX_FEATURE: &str = "cs-panel/bwrap-tests";
+
+/// The features of the tests that this machine can run beside those that were asked for.
+fn with_sandbox(features: &str) -> String {
+    let probe = Tool::program(Path::new("bwrap")).args(&["--unshare-pid", "--ro-bind", "/", "/", "true"]);
+    if probe.works() {
+        return format!("{SANDBOX_FEATURE},{features}");
+    }
+    say(
+        "NOT RUN: the tests of the sandbox. bubblewrap is not installed here, or may make no namespaces: install the package `bubblewrap`",
+    );
+    features.to_owned()
+}
+
+fn test_with(features: &str, given: &dyn Fn(Tool) -> Tool) -> Result<()> {
+    let features: &[&str] = if features.is_empty() {
+        &[]
+    } else {
+        &["--features", features]
+    };
     let tests = |args: &[&str]| isolated(given(Tool::cargo(&[args, features].concat())));
     if !Tool::cargo(&["nextest", "--version"]).works() {
         tests(&["test", "--workspace", "--locked", "--no-fail-fast"]).run()?;

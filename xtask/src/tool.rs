@@ -40,6 +40,12 @@ impl Tool {
         }
     }
 
+    pub(crate) fn args(mut self, args: &[&str]) -> Self {
+        self.line = format!("{} {}", self.line, args.join(" "));
+        self.command.args(args);
+        self
+    }
+
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cs_fence::AttemptRecord;
-use cs_harness::AgentConfig;
+use cs_harness::{AgentConfig, Permissions};
 use cs_journal::ClaimRecord;
 use cs_model::{Clock, CodebaseId, IdSource, LandMethod, LandingTarget, MachineId, Person, Publish};
 use cs_record::{CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
 use cs_settle::SettlementRecord;
 use cs_supervise::{Containment, Limits};
 
+use crate::attempt::Sandbox;
 use crate::borders::Borders;
 use crate::executions::Executions;
 use crate::host::Host;
@@ -140,6 +141,15 @@ pub struct Preparation {
     pub setup: Option<String>,
 }
 
+/// What agents that work on a codebase may do on a machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentRules {
+    /// What is put around them.
+    pub sandbox: Sandbox,
+    /// What they may do without being asked; nothing: as their own configuration says.
+    pub permissions: Option<Permissions>,
+}
+
 /// What it means to land on a codebase, as this machine is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LandingPolicy {
@@ -179,6 +189,12 @@ pub trait Checkouts: fmt::Debug + Send + Sync {
     fn checkout(&self, codebase: CodebaseId) -> Option<PathBuf>;
     /// Says what the trees of a codebase get on this machine.
     fn preparation(&self, codebase: CodebaseId) -> Preparation;
+    /// Says what agents that work on a codebase may do.
+    ///
+    /// # Errors
+    /// [`TreeError::Checkouts`]: what the person set is not known now, and no agent starts without it.
+    /// [`TreeError::NoCheckout`]: this machine does not have the codebase.
+    fn rules(&self, codebase: CodebaseId) -> Result<AgentRules, TreeError>;
     /// Says what it means to land on a codebase.
     ///
     /// # Errors

@@ -32,12 +32,12 @@ mod state;
 mod trees;
 
 pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
-pub use attempt::{BROUGHT, SetupStatus, setup_status};
+pub use attempt::{BROUGHT, Sandbox, SetupStatus, setup_status};
 pub use borders::{Border, Borders};
 pub use daemon::{Daemon, DaemonError, Ended, GoingOn, LandingLeft, LandingStage, Mode};
 pub use deps::{
-    Checkouts, Deps, LandingPolicy, MachineIdentity, Preparation, RecordPorts, Reporter, Settings,
-    VERIFY_LIMIT,
+    AgentRules, Checkouts, Deps, LandingPolicy, MachineIdentity, Preparation, RecordPorts, Reporter,
+    Settings, VERIFY_LIMIT,
 };
 pub use executions::{
     Allowance, Alone, AttemptFile, ExecutionEnd, ExecutionNote, Executions, Found, HeldExecution,

@@ -110,6 +110,32 @@ pub struct PrivateFile {
     pub bytes: Vec<u8>,
 }
 
+impl Permissions {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Edit, Self::Full];
+
+    /// The word for them in files and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Edit => "edit",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl OwnSettings {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Use, Self::ShutOut];
+
+    /// The word for it in files and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Use => "use",
+            Self::ShutOut => "shut-out",
+        }
+    }
+}
+
 impl Wake {
     /// The word that the agent reads.
     pub fn as_str(self) -> &'static str {

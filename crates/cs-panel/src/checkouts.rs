@@ -5,7 +5,8 @@ mod kept;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cs_daemon::{LandingPolicy, Preparation, TreeError, VERIFY_LIMIT};
+use cs_daemon::{AgentRules, LandingPolicy, Preparation, Sandbox, TreeError, VERIFY_LIMIT};
+use cs_harness::Permissions;
 use cs_model::{CodebaseId, LandMethod, LandingTarget, Publish};
 use serde::{Deserialize, Serialize};
 
@@ -29,9 +30,50 @@ pub(crate) struct Checkout {
     /// The command that makes a tree ready for its agent, as a line for the shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) setup: Option<String>,
+    /// What agents may do there.
+    #[serde(default, skip_serializing_if = "AgentNote::says_nothing")]
+    pub(crate) agents: AgentNote,
     /// What it means to land there.
     #[serde(default, skip_serializing_if = "LandingNote::says_nothing")]
     pub(crate) landing: LandingNote,
+}
+
+/// What is noted of what agents may do on a codebase; what is not noted is as [`AgentRules::default`] says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AgentNote {
+    /// What is put around them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sandbox: Option<SandboxNote>,
+    /// What they may do without being asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) permissions: Option<Permissions>,
+}
+
+/// A sandbox, as it is noted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SandboxNote {
+    /// bubblewrap.
+    Bwrap,
+    /// A command of the person, as its arguments.
+    Wrapper(Vec<String>),
+}
+
+impl AgentNote {
+    fn says_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn rules(self) -> AgentRules {
+        AgentRules {
+            sandbox: match self.sandbox {
+                None => Sandbox::None,
+                Some(SandboxNote::Bwrap) => Sandbox::Bubblewrap,
+                Some(SandboxNote::Wrapper(argv)) => Sandbox::Wrapper(argv),
+            },
+            permissions: self.permissions,
+        }
+    }
 }
 
 /// What is noted of how work lands on a codebase; what is not noted is as [`LandingPolicy::default`] says.
@@ -66,13 +108,17 @@ impl Checkout {
             common_dir: PathBuf::new(),
             bring: Vec::new(),
             setup: None,
+            agents: AgentNote::default(),
             landing: LandingNote::default(),
         }
     }
 
     /// Whether a person has set anything of it.
     pub(crate) fn is_set(&self) -> bool {
-        !self.bring.is_empty() || self.setup.is_some() || !self.landing.says_nothing()
+        !self.bring.is_empty()
+            || self.setup.is_some()
+            || !self.agents.says_nothing()
+            || !self.landing.says_nothing()
     }
 }
 
@@ -295,14 +341,13 @@ impl cs_daemon::Checkouts for Checkouts {
             })
     }
 
+    fn rules(&self, codebase: CodebaseId) -> Result<AgentRules, TreeError> {
+        let known = self.find_or_trouble(codebase)?;
+        Ok(known.ok_or(TreeError::NoCheckout)?.agents.rules())
+    }
+
     fn landing(&self, codebase: CodebaseId) -> Result<LandingPolicy, TreeError> {
-        let found = self.find(codebase).map_err(|error| {
-            tracing::error!(
-                error = error.text(),
-                "what landing means on this machine cannot be read"
-            );
-            TreeError::Checkouts(std::io::Error::other(error.text().unwrap_or_default()))
-        })?;
+        let found = self.find_or_trouble(codebase)?;
         // Of one that was removed nothing goes anywhere.
         Ok(found.map_or_else(
             || LandingPolicy {
@@ -322,6 +367,16 @@ impl cs_daemon::Checkouts for Checkouts {
 }
 
 impl Checkouts {
+    fn find_or_trouble(&self, codebase: CodebaseId) -> Result<Option<Checkout>, TreeError> {
+        self.find(codebase).map_err(|error| {
+            tracing::error!(
+                error = error.text(),
+                "what is set for a codebase on this machine cannot be read"
+            );
+            TreeError::Checkouts(std::io::Error::other(error.text().unwrap_or_default()))
+        })
+    }
+
     fn find_or_warn(&self, codebase: CodebaseId) -> Option<Checkout> {
         let mut all = self.list_or_warn().into_iter();
         all.find(|known| known.codebase == codebase)

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use cs_daemon::control::Request;
 use cs_daemon::{
-    Borders, Checkouts, Daemon, DaemonError, Deps, KeepEverything, LandingPolicy, MachineIdentity, Mode,
-    Preparation, RecordPorts, Reporter, Settings, StateDir, TreeError,
+    AgentRules, Borders, Checkouts, Daemon, DaemonError, Deps, KeepEverything, LandingPolicy,
+    MachineIdentity, Mode, Preparation, RecordPorts, Reporter, Settings, StateDir, TreeError,
 };
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{CodebaseId, Epoch, LandingTarget, MachineId, Person, RunId};
@@ -449,6 +449,10 @@ impl Checkouts for Here {
 
     fn preparation(&self, _: CodebaseId) -> Preparation {
         Preparation::default()
+    }
+
+    fn rules(&self, _: CodebaseId) -> Result<AgentRules, TreeError> {
+        Ok(AgentRules::default())
     }
 
     fn landing(&self, codebase: CodebaseId) -> Result<LandingPolicy, TreeError> {

@@ -15,7 +15,9 @@ use cs_record::RunBrief;
 use cs_supervise::{Containment, ExecutionSpec, Limits};
 use cs_worktree::{BroughtAlong, ErrorClass, PersonCommits};
 
+use super::sandbox::{Room, SandboxTrouble};
 use super::setup;
+use crate::AgentRules;
 use crate::context::Context;
 use crate::ports::{PORTS_EACH, port_base};
 use crate::prompt::{Place, compose};
@@ -72,12 +74,26 @@ pub(crate) async fn make_ready(
     } = ground(cx, row, brief).await?;
     let session = cx.journal.session(row.run).filter(|_| !row.fresh);
     let facts = compose(row, brief, &place, session);
+    let rules = rules_of(cx, brief)?;
     let launch = harness.launch(&facts);
-    let mut argv: Vec<OsString> = launch.argv.iter().map(OsString::from).collect();
-    if let Some(setup) = setup {
-        argv = setup::before(&setup, argv, &cx.state.execution(execution), &cwd);
-    }
-    let mut spec = ExecutionSpec::new(argv, environment(cx, row.card, &launch.env), cwd);
+    let env = environment(cx, row.card, &launch.env);
+    let execution = cx.state.execution(execution);
+    let room = Room {
+        kind: harness.kind(),
+        tree: &cwd,
+        state: cx.state.root(),
+        execution: &execution,
+        files: &launch.files,
+        has_setup: setup.is_some(),
+        env: &env,
+    };
+    let argv: Vec<OsString> = launch.argv.iter().map(OsString::from).collect();
+    let argv = rules.sandbox.around(argv, &room, |argv| match &setup {
+        Some(setup) => setup::before(setup, argv, &execution, &cwd),
+        None => argv,
+    });
+    let argv = argv.map_err(|trouble| no_sandbox(row, &trouble))?;
+    let mut spec = ExecutionSpec::new(argv, env, cwd);
     spec.limits = limits_of(cx, &row.agent);
     spec.containment = containment_of(cx, &row.agent);
     files.extend(launch.files);
@@ -122,6 +138,32 @@ fn containment_of(cx: &Context, route: &str) -> Containment {
         .get(route)
         .copied()
         .unwrap_or_default()
+}
+
+/// What the agents of a card's codebase may do; a card without one has no rules.
+fn rules_of(cx: &Context, brief: &RunBrief) -> Result<AgentRules, Unready> {
+    let rules = brief
+        .card
+        .codebase
+        .map(|codebase| cx.deps.checkouts.rules(codebase));
+    rules
+        .transpose()
+        .map(Option::unwrap_or_default)
+        .map_err(|error| Unready {
+            class: FailureClass::Infrastructure,
+            reason: format!("what its agents may do is not known: {}", error.public()),
+        })
+}
+
+fn no_sandbox(row: &ClaimedRun, trouble: &SandboxTrouble) -> Unready {
+    tracing::warn!(run = %row.run, epoch = %row.epoch, error = trouble as &dyn std::error::Error, "no sandbox for the agent");
+    Unready {
+        class: match trouble {
+            SandboxTrouble::NoProgram { .. } => FailureClass::InvalidRequest,
+            SandboxTrouble::Disk(_) => FailureClass::Infrastructure,
+        },
+        reason: trouble.to_string(),
+    }
 }
 
 /// Makes the directory that the agent works in.

@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cs_model::FailureClass;
 
@@ -37,12 +37,17 @@ pub enum SetupStatus {
     Exited(i32),
 }
 
+/// The file in which an execution says how its setup command stands.
+pub(super) fn status_file(execution: &Path) -> PathBuf {
+    execution.join(STATUS)
+}
+
 /// Puts the setup command of a codebase before the command of an agent.
 pub(super) fn before(setup: &str, argv: Vec<OsString>, execution: &Path, tree: &Path) -> Vec<OsString> {
     let mut command: Vec<OsString> = ["/bin/sh", "-c", SCRIPT, "cs-panel-setup"]
         .map(OsString::from)
         .into();
-    command.push(execution.join(STATUS).into());
+    command.push(status_file(execution).into());
     // It goes with the tree, and no diff shows it.
     command.push(tree.join(".git/cs-panel-setup").into());
     command.push(setup.into());
@@ -53,7 +58,7 @@ pub(super) fn before(setup: &str, argv: Vec<OsString>, execution: &Path, tree: &
 /// Reads how the setup command of an execution stands; nothing when none ran there.
 #[must_use]
 pub fn setup_status(execution: &Path) -> Option<SetupStatus> {
-    let status = fs::read_to_string(execution.join(STATUS)).ok()?;
+    let status = fs::read_to_string(status_file(execution)).ok()?;
     match status.trim() {
         "running" => Some(SetupStatus::Running),
         code => code.parse().ok().map(SetupStatus::Exited),

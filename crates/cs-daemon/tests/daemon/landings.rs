@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use cs_daemon::control::{self, Stopped};
+use cs_daemon::control::{self, AgentRules, Stopped};
 use cs_daemon::{
     BasePush, Checkouts, LandingPolicy, Landings, Planned, Preparation, Saved, TreeError, Trees, Workplace,
 };
@@ -108,6 +108,10 @@ impl Checkouts for FakeGit {
 
     fn preparation(&self, _: CodebaseId) -> Preparation {
         Preparation::default()
+    }
+
+    fn rules(&self, _: CodebaseId) -> Result<AgentRules, TreeError> {
+        Ok(AgentRules::default())
     }
 
     fn landing(&self, _: CodebaseId) -> Result<LandingPolicy, TreeError> {

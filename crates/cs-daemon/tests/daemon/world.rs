@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cs_daemon::control::{self, Stopped};
+use cs_daemon::control::{self, AgentRules, Stopped};
 use cs_daemon::{
     Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, KeepEverything, LandingPolicy,
     MachineIdentity, Mode, Preparation, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
@@ -106,6 +106,10 @@ impl Checkouts for NoCheckouts {
 
     fn preparation(&self, _: CodebaseId) -> Preparation {
         Preparation::default()
+    }
+
+    fn rules(&self, _: CodebaseId) -> Result<AgentRules, TreeError> {
+        Ok(AgentRules::default())
     }
 
     fn landing(&self, _: CodebaseId) -> Result<LandingPolicy, TreeError> {

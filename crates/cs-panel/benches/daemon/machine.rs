@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cs_daemon::control::{self, Poked};
+use cs_daemon::control::{self, AgentRules, Poked};
 use cs_daemon::{
     Borders, Checkouts, Daemon, Deps, GitTrees, KeepEverything, LandingPolicy, MachineIdentity, Mode,
     Preparation, RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
@@ -54,6 +54,10 @@ impl Checkouts for NoCheckouts {
 
     fn preparation(&self, _: CodebaseId) -> Preparation {
         Preparation::default()
+    }
+
+    fn rules(&self, _: CodebaseId) -> Result<AgentRules, TreeError> {
+        Ok(AgentRules::default())
     }
 
     fn landing(&self, _: CodebaseId) -> Result<LandingPolicy, TreeError> {

@@ -1,5 +1,6 @@
 //! `codebase ...`: the git repositories that agents work on.
 
+mod agents;
 mod set;
 
 use std::collections::BTreeMap;

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use cs_harness::Permissions;
 use cs_model::{CodebaseId, LandMethod, LandingState, LandingTarget, Publish};
 use cs_record::{CardFilter, Landing};
 use cs_worktree::BranchPattern;
 
 use super::super::one_of::one_of;
+use super::agents::{self, AgentArgs};
 use super::{named, wire};
 use crate::app::{App, Desk};
 use crate::checkouts::Checkout;
@@ -40,6 +42,8 @@ pub(crate) struct SetArgs {
     /// Run no command before an agent.
     #[arg(long)]
     no_setup: bool,
+    #[command(flatten)]
+    agents: AgentArgs,
     #[command(flatten)]
     landing: LandingArgs,
 }
@@ -133,6 +137,7 @@ pub(crate) async fn set(app: &App, args: SetArgs) -> Result<(), Failure> {
     let desk = app.desk().await?;
     let codebase = named(&desk, &args.name).await?;
     let is_change = args.changes_something();
+    let note_agents = args.agents.read()?;
     let changed = desk.checkouts.change(codebase.id, |checkout| {
         if args.no_bring || !args.bring.is_empty() {
             checkout.bring = args.bring;
@@ -140,6 +145,7 @@ pub(crate) async fn set(app: &App, args: SetArgs) -> Result<(), Failure> {
         if args.no_setup || args.setup.is_some() {
             checkout.setup = args.setup;
         }
+        note_agents(&mut checkout.agents);
         args.landing.note(checkout);
     })?;
     let Some(checkout) = changed else {
@@ -183,9 +189,13 @@ pub(super) fn command(name: &str, of: &Checkout) -> String {
     let landing = &of.landing;
     let one = |value: Option<&str>| value.map(str::to_owned).into_iter().collect::<Vec<_>>();
     let limit = landing.verify_limit_s.map(|limit| format!("{limit}s"));
+    let (sandbox, wrapper) = agents::flags(of.agents.sandbox.as_ref());
     let options = [
         ("--bring", of.bring.clone()),
         ("--setup", one(of.setup.as_deref())),
+        ("--permissions", one(of.agents.permissions.map(Permissions::as_str))),
+        ("--sandbox", one(sandbox)),
+        ("--wrapper", one(wrapper.as_deref())),
         ("--verify", one(landing.verify.as_deref())),
         ("--verify-limit", one(limit.as_deref())),
         ("--land-by", one(landing.method.map(LandMethod::as_str))),
@@ -229,6 +239,7 @@ fn lines(checkout: Checkout) -> String {
     let rows = [
         ("brings", list(&checkout.bring)),
         ("setup", checkout.setup.unwrap_or_else(|| "nothing".to_owned())),
+        ("agents", agents::words(&checkout.agents)),
         ("verify", verify),
         ("lands", format!("by {}; moves {moves}", policy.method)),
         ("publishes", format!("the card's branch {publishes}")),
@@ -285,14 +296,15 @@ mod tests {
         let note = serde_json::json!({
             "codebase": "0197f3c2-7f4e-7a31-9c55-3d1f4f2a9c1b", "path": "/r", "common_dir": "/r/.git",
             "bring": [".env", "a b"], "setup": "npm ci",
+            "agents": {"sandbox": {"wrapper": ["firejail", "a b"]}, "permissions": "edit"},
             "landing": {"verify": "make x", "verify_limit_s": 90, "method": "squash", "target": "push", "publish": "on_end",
                         "protected": ["release/*"]},
         });
         let note: Checkout = serde_json::from_value(note).expect("a note");
         assert_eq!(
             command("my app", &note),
-            "cs-panel codebase set 'my app' --bring .env 'a b' --setup 'npm ci' --verify 'make x' --verify-limit 90s --land-by squash \
-             --target push --publish on_end --protect 'release/*'"
+            "cs-panel codebase set 'my app' --bring .env 'a b' --setup 'npm ci' --permissions edit --wrapper 'firejail '\\'a b'\\' --verify 'make x' \
+             --verify-limit 90s --land-by squash --target push --publish on_end --protect 'release/*'"
         );
     }
 }

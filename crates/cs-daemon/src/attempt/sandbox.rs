@@ -1,0 +1,228 @@
+//! The sandbox of a codebase: what an agent that works on it can see and change of its machine.
+//!
+//! It is put around everything that runs in the tree, the setup command included, since that runs what the repository holds.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cs_harness::{HarnessKind, PrivateFile};
+
+use super::setup::status_file;
+
+/// What is put around the agents of a codebase.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Sandbox {
+    /// Nothing: an agent may do what its user may.
+    #[default]
+    None,
+    /// bubblewrap. The tree can be written, and what the agent program keeps of its own; the system and a list of places in the
+    /// home can be read; the rest of the home, everything of ours and other processes are not there. The network is.
+    Bubblewrap,
+    /// A command of the person, before that of the agent. It has to end with its parent.
+    Wrapper(Vec<String>),
+}
+
+/// What a sandbox is built around.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room<'a> {
+    /// Who drives the agent.
+    pub(super) kind: HarnessKind,
+    /// Where the agent works.
+    pub(super) tree: &'a Path,
+    /// Everything of ours.
+    pub(super) state: &'a Path,
+    /// The directory of the execution.
+    pub(super) execution: &'a Path,
+    /// Its files that the agent reads.
+    pub(super) files: &'a [PrivateFile],
+    /// Whether a setup command runs in it, which notes there how it stands.
+    pub(super) has_setup: bool,
+    /// The environment of what runs in it.
+    pub(super) env: &'a [(OsString, OsString)],
+}
+
+/// Why there is no sandbox; no local path.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SandboxTrouble {
+    /// The program that makes it is not there.
+    #[error(
+        "the sandbox of its codebase needs the program `{program}`, which is not in the PATH of the daemon: install it \
+         (`bwrap` is in the package bubblewrap), or set another sandbox with `cs-panel codebase set`"
+    )]
+    NoProgram {
+        /// The program, without its directory.
+        program: String,
+    },
+    /// What is written into it could not be made.
+    #[error("the files of its sandbox cannot be made")]
+    Disk(#[source] io::Error),
+}
+
+/// Places in the home that tools are read from.
+const HOME_READABLE: &[&str] = &[
+    ".asdf",
+    ".bun",
+    ".cargo",
+    ".config/git",
+    ".config/mise",
+    ".gitconfig",
+    ".local/bin",
+    ".local/lib",
+    ".local/share/claude",
+    ".local/share/mise",
+    ".npm-global",
+    ".nvm",
+    ".pyenv",
+    ".rustup",
+    ".volta",
+];
+
+/// Where an agent program keeps its settings, its sign-in and its conversations, without which it does not work: the variable that
+/// tells it another place, and its places in the home.
+const fn kept_by(kind: HarnessKind) -> (Option<&'static str>, &'static [&'static str]) {
+    match kind {
+        HarnessKind::Plain | HarnessKind::JsonLines => (None, &[]),
+        HarnessKind::Claude => (Some("CLAUDE_CONFIG_DIR"), &[".claude", ".claude.json"]),
+        HarnessKind::Codex => (Some("CODEX_HOME"), &[".codex"]),
+        HarnessKind::Opencode => (
+            None,
+            &[
+                ".config/opencode",
+                ".local/share/opencode",
+                ".local/state/opencode",
+                ".cache/opencode",
+            ],
+        ),
+        HarnessKind::Pi => (Some("PI_CODING_AGENT_DIR"), &[".pi"]),
+    }
+}
+
+impl Sandbox {
+    /// Puts it around an agent, with what `before` puts before the agent inside of it.
+    pub(super) fn around(
+        &self,
+        agent: Vec<OsString>,
+        room: &Room<'_>,
+        before: impl FnOnce(Vec<OsString>) -> Vec<OsString>,
+    ) -> Result<Vec<OsString>, SandboxTrouble> {
+        let program = agent.first().and_then(|program| room.find(program));
+        let argv = before(agent);
+        match self {
+            Self::None => Ok(argv),
+            Self::Bubblewrap => {
+                room.check("bwrap")?;
+                if room.has_setup {
+                    // A file that is bound into it has to be there.
+                    fs::write(status_file(room.execution), "").map_err(SandboxTrouble::Disk)?;
+                }
+                Ok(bubblewrap(argv, room, program.as_deref()))
+            }
+            Self::Wrapper(wrapper) => {
+                room.check(wrapper.first().map_or("", String::as_str))?;
+                Ok(wrapper.iter().map(OsString::from).chain(argv).collect())
+            }
+        }
+    }
+}
+
+impl Room<'_> {
+    fn variable(&self, name: &str) -> Option<&Path> {
+        let found = self.env.iter().find(|(known, _)| known == name);
+        found
+            .map(|(_, value)| Path::new(value))
+            .filter(|path| path.is_absolute())
+    }
+
+    /// Finds a program as the system will, with links followed.
+    fn find(&self, program: &OsStr) -> Option<PathBuf> {
+        let program = Path::new(program);
+        if program.components().count() > 1 {
+            return program.canonicalize().ok();
+        }
+        let (_, path) = self.env.iter().find(|(name, _)| name == "PATH")?;
+        let mut all = std::env::split_paths(path).map(|dir| dir.join(program));
+        all.find(|path| path.is_file())?.canonicalize().ok()
+    }
+
+    fn check(&self, program: &str) -> Result<(), SandboxTrouble> {
+        if self.find(OsStr::new(program)).is_some() {
+            return Ok(());
+        }
+        let name = Path::new(program).file_name().unwrap_or_default();
+        Err(SandboxTrouble::NoProgram {
+            program: name.to_string_lossy().into_owned(),
+        })
+    }
+
+    /// What the agent program keeps for itself: where it was told to, or in its places in the home.
+    fn kept(&self) -> Vec<PathBuf> {
+        let (variable, names) = kept_by(self.kind);
+        if let Some(told) = variable.and_then(|name| self.variable(name)) {
+            return vec![told.to_owned()];
+        }
+        let home = self.variable("HOME");
+        home.map_or_else(Vec::new, |home| {
+            names.iter().map(|name| home.join(name)).collect()
+        })
+    }
+}
+
+/// The order counts: what is mounted later covers what was before.
+fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, program: Option<&Path>) -> Vec<OsString> {
+    let mut all = Arguments(vec!["bwrap".into()]);
+    all.flags(&[
+        "--die-with-parent",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--cap-drop",
+        "ALL",
+    ]);
+    all.flags(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    // Sockets in these places lead out: to a container engine, a key ring, a desktop.
+    all.flags(&["--tmpfs", "/run", "--tmpfs", "/tmp"]);
+    all.same("--ro-bind-try", Path::new("/run/systemd/resolve"));
+    if let Some(home) = room.variable("HOME") {
+        all.place("--tmpfs", home);
+        for name in HOME_READABLE {
+            all.same("--ro-bind-try", &home.join(name));
+        }
+    }
+    if let Some(dir) = program.and_then(Path::parent) {
+        all.same("--ro-bind-try", dir);
+    }
+    for path in room.kept() {
+        all.same("--bind-try", &path);
+    }
+    all.place("--tmpfs", room.state);
+    for file in room.files {
+        all.same("--ro-bind", &room.execution.join(&file.name));
+    }
+    if room.has_setup {
+        all.same("--bind", &status_file(room.execution));
+    }
+    all.same("--bind", room.tree);
+    all.place("--chdir", room.tree);
+    all.flags(&["--"]);
+    all.0.extend(argv);
+    all.0
+}
+
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn flags(&mut self, flags: &[&str]) {
+        self.0.extend(flags.iter().map(OsString::from));
+    }
+
+    fn place(&mut self, flag: &str, place: &Path) {
+        self.0.extend([OsString::from(flag), place.into()]);
+    }
+
+    /// A place that is at the same path inside.
+    fn same(&mut self, flag: &str, place: &Path) {
+        self.place(flag, place);
+        self.0.push(place.into());
+    }
+}

@@ -1,0 +1,160 @@
+//! What an agent can see and change of its machine where its codebase has a sandbox: the real binary, the real bubblewrap.
+
+use crate::desk::Desk;
+
+#[test]
+fn a_wrapper_stands_before_everything_that_runs_in_a_tree() {
+    let desk = Desk::new();
+    desk.ok(&["codebase", "add", "."]);
+    desk.ok(&["codebase", "set", "repo", "--wrapper", "env 'WRAPPED=around it'"]);
+    desk.ok(&[
+        "codebase",
+        "set",
+        "repo",
+        "--setup",
+        "echo \"setup is $WRAPPED\" >setup.txt",
+    ]);
+    let script = "cat setup.txt; echo \"agent is $WRAPPED\"";
+    desk.ok(&["agent", "add", "looks", "--", "sh", "-c", script]);
+    let card = desk.send("Look");
+    desk.run_once();
+    assert_eq!(
+        desk.said_by(&card, "agent"),
+        ["setup is around it\nagent is around it"]
+    );
+}
+
+#[test]
+fn without_the_program_of_its_sandbox_no_agent_runs_and_the_card_says_what_to_do() {
+    let desk = Desk::new();
+    desk.ok(&["codebase", "add", "."]);
+    desk.ok(&[
+        "codebase",
+        "set",
+        "repo",
+        "--wrapper",
+        "/nowhere/no-such-sandbox --quiet",
+    ]);
+    desk.ok(&["agent", "add", "writes", "--", "sh", "-c", "touch ran; echo ran"]);
+    let card = desk.send("Write");
+    desk.run_once();
+    let detail = desk.card(&card);
+    assert_eq!(detail["card"]["state"], "failed");
+    let reason = detail["card"]["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("needs the program `no-such-sandbox`") && reason.contains("cs-panel codebase set"),
+        "{reason}"
+    );
+    assert_eq!(desk.said_by(&card, "agent"), [""; 0]);
+}
+
+#[cfg(feature = "bwrap-tests")]
+mod bubblewrap {
+    use std::fs;
+
+    use crate::desk::Desk;
+
+    /// What an agent tries: one line for each thing that it could do.
+    const PROBE: &str = r#"
+try() { what=$1; shift; if "$@" >/dev/null 2>&1; then echo "$what"; fi; }
+try "write the tree" sh -c 'echo made >made.txt && git add made.txt && git commit -qm made'
+try "write the checkout" sh -c 'echo x >"$0/outside.txt"' "$REPOSITORY"
+echo x 2>/dev/null >"$DESK/outside.txt"
+try "read the state" sh -c 'cat "$0"/state/record.db' "$DESK"
+try "read another tree" sh -c 'find "$0" -name secret-of-another-card | grep .' "$DESK"
+try "read the home" cat "$HOME/private.txt"
+try "read a tool of the home" cat "$HOME/.gitconfig"
+try "see the daemon" sh -c 'cat /proc/[0-9]*/comm | grep -x cs-panel'
+try "use a socket of the system" sh -c 'ls /run/* | grep .'
+"#;
+
+    /// A desk whose agent tries everything, beside another card with a secret in its tree.
+    fn probing() -> Desk {
+        let desk = Desk::new();
+        let home = desk.path("home");
+        fs::write(home.join("private.txt"), "mine\n").expect("written");
+        fs::write(
+            home.join(".gitconfig"),
+            "[user]\n\tname = A\n\temail = a@example.org\n",
+        )
+        .expect("written");
+        let secret = "echo hidden >secret-of-another-card; echo done";
+        desk.ok(&["agent", "add", "other", "--", "sh", "-c", secret]);
+        let repository = desk.path("repo").display().to_string();
+        let root = desk.path("").display().to_string();
+        let probe = format!("REPOSITORY='{repository}' DESK='{root}'; export REPOSITORY DESK\n{PROBE}");
+        desk.ok(&["agent", "add", "probe", "--", "sh", "-c", &probe]);
+        desk.ok(&["send", "--agent", "other", "Keep a secret"]);
+        desk.run_once();
+        desk
+    }
+
+    /// What the agent found that it can do.
+    fn can(desk: &Desk) -> Vec<String> {
+        let sent = desk.json(&["send", "--agent", "probe", "Try everything"]);
+        let card = sent["card"].as_str().expect("a card").to_owned();
+        desk.run_once();
+        let said = desk.said_by(&card, "agent");
+        let mut can: Vec<String> = said
+            .iter()
+            .flat_map(|text| text.lines())
+            .map(str::to_owned)
+            .collect();
+        can.sort();
+        can
+    }
+
+    #[test]
+    fn under_bubblewrap_an_agent_writes_its_tree_and_sees_nothing_of_ours_nor_of_other_cards() {
+        let desk = probing();
+        let without = can(&desk);
+        for what in [
+            "read another tree",
+            "read the home",
+            "read the state",
+            "see the daemon",
+            "write the checkout",
+        ] {
+            assert!(
+                without.contains(&what.to_owned()),
+                "the probe sees without a sandbox: {without:?}"
+            );
+        }
+        let outside = ["repo/outside.txt", "outside.txt"].map(|name| desk.path(name));
+        for file in &outside {
+            fs::remove_file(file).expect("it was written without a sandbox");
+        }
+        desk.ok(&[
+            "codebase",
+            "set",
+            "repo",
+            "--sandbox",
+            "bwrap",
+            "--setup",
+            "touch made-by-setup",
+        ]);
+        assert_eq!(can(&desk), ["read a tool of the home", "write the tree"]);
+        assert!(outside.iter().all(|file| !file.exists()));
+        desk.no_process_is_left();
+    }
+
+    #[test]
+    fn a_stop_ends_everything_in_a_sandbox() {
+        let desk = Desk::new();
+        desk.ok(&["codebase", "add", "."]);
+        desk.ok(&["codebase", "set", "repo", "--sandbox", "bwrap"]);
+        let script = "setsid sleep 1000 & echo up >there; sleep 1000";
+        desk.ok(&["agent", "add", "sleeper", "--", "sh", "-c", script]);
+        let card = desk.send("Sleep");
+        let daemon = desk.daemon();
+        let tree = desk.until("the tree", || {
+            let path = desk.panel(&["open", &card]).output().ok()?;
+            let path = String::from_utf8(path.stdout).ok()?;
+            fs::exists(format!("{}/there", path.trim())).ok()?.then_some(path)
+        });
+        assert!(!tree.is_empty());
+        desk.ok(&["stop", &card]);
+        daemon.interrupt(&desk);
+        desk.no_process_is_left();
+    }
+}
