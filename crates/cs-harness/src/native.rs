@@ -1,6 +1,8 @@
 //! Agents that speak a language of their own, each in a module: how it is started, and what its lines mean. How such an attempt
 //! ended is decided in one place, here, from the events that all of them are turned into.
 
+#[cfg_attr(not(test), expect(dead_code, reason = "the adapters that use it come next"))]
+mod classify;
 mod claude;
 mod codex;
 mod opencode;

@@ -56,6 +56,11 @@ pub(crate) fn cap_text(text: &str) -> String {
     }
 }
 
+/// What an agent said of a trouble: at most 4 KiB of it, the beginning kept.
+pub(crate) fn cap_said(text: &str) -> String {
+    text[..text.floor_char_boundary(4096)].to_owned()
+}
+
 /// The text in pieces of at most [`TEXT_MAX_BYTES`], nothing lost.
 pub(crate) fn pieces(mut text: &str) -> Vec<String> {
     let mut all = Vec::new();
