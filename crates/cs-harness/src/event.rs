@@ -114,6 +114,24 @@ pub struct Trouble {
     pub again: Option<AskAgain>,
     /// What the agent said of it; at most 4 KiB. For the person at this machine: it may hold anything.
     pub said: String,
+    /// What it is about, where the class does not say it.
+    #[serde(default)]
+    pub matter: Matter,
+}
+
+/// What a trouble is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Matter {
+    /// The provider, or the way to it.
+    #[default]
+    Provider,
+    /// The agent was told to ask the model at most so often, and has.
+    TurnCap,
+    /// The agent was told to spend at most so much money, and has.
+    MoneyCap,
+    /// The agent does not know the conversation that it was to go on with.
+    NoSuchSession,
 }
 
 /// When a provider wants to be asked again.
@@ -217,6 +235,7 @@ mod tests {
             status: Some(429),
             again,
             said: "slow down".to_owned(),
+            matter: Matter::Provider,
         }
     }
 

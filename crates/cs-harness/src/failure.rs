@@ -23,12 +23,21 @@ pub enum FailureCause {
     Told(Option<u16>),
     /// The program exited with zero and never said that its task is over: its output was cut, or it gave up without a word.
     NoEndMark,
+    /// The agent has asked the model as often as it may.
+    TurnCap,
+    /// The agent has spent as much as it may.
+    MoneyCap,
+    /// The agent does not know the conversation that it was to go on with: only a new one can help.
+    NoSuchSession,
 }
 
 /// Renders the sentence about a failure that everybody may read: how the program ended where the agent itself failed, and
 /// no path, no secret, no word of the agent.
 pub fn public_reason(harness: HarnessKind, class: FailureClass, cause: FailureCause) -> String {
     let who = harness.label();
+    if let Some(reason) = by_cause(who, cause) {
+        return reason;
+    }
     match class {
         FailureClass::Agent => ended(who, cause),
         FailureClass::Unknown => format!("{who} ended, and it is not known why"),
@@ -42,10 +51,35 @@ pub fn public_reason(harness: HarnessKind, class: FailureClass, cause: FailureCa
         FailureClass::Credit => "the account with the provider has no credit left".to_owned(),
         FailureClass::Authentication => "the provider does not accept the login or the key".to_owned(),
         FailureClass::Interrupted => format!("{who} was interrupted"),
+        FailureClass::InvalidRequest if matches!(cause, FailureCause::Told(_)) => {
+            format!("the provider of {who} refuses the request: the model or a setting is wrong")
+        }
+        FailureClass::InvalidRequest if matches!(cause, FailureCause::ExitCode(_)) => {
+            format!("{who} refuses how it was started: its settings or its arguments are wrong")
+        }
         FailureClass::InvalidRequest => {
             format!("{who} cannot be started: the program is missing or may not be executed on this machine")
         }
         FailureClass::Cancelled => format!("{who} was stopped by a person"),
+    }
+}
+
+/// What a cause says whatever its class is.
+fn by_cause(who: &str, cause: FailureCause) -> Option<String> {
+    match cause {
+        FailureCause::TurnCap => Some(format!("{who} has asked the model as often as it may")),
+        FailureCause::MoneyCap => Some(format!("{who} has spent as much as it may")),
+        FailureCause::NoSuchSession => Some(format!(
+            "{who} does not know the conversation that it was to go on with"
+        )),
+        FailureCause::NotStarted
+        | FailureCause::ExitCode(_)
+        | FailureCause::Signal(_)
+        | FailureCause::EndNotSeen
+        | FailureCause::HalfLine
+        | FailureCause::NoFinal
+        | FailureCause::Told(_)
+        | FailureCause::NoEndMark => None,
     }
 }
 
@@ -63,6 +97,9 @@ fn ended(who: &str, cause: FailureCause) -> String {
         FailureCause::Told(None) => format!("{who} said that it failed"),
         FailureCause::Told(Some(status)) => format!("{who} met an error of its provider (status {status})"),
         FailureCause::NoEndMark => format!("{who} ended without saying that it was done"),
+        FailureCause::TurnCap | FailureCause::MoneyCap | FailureCause::NoSuchSession => {
+            format!("{who} stopped")
+        }
     }
 }
 
@@ -98,6 +135,11 @@ impl fmt::Display for FailureCause {
             Self::NoEndMark => {
                 f.write_str("the program exited with code 0 and never said that its task is over")
             }
+            Self::TurnCap => f.write_str("the agent has asked the model as often as it may"),
+            Self::MoneyCap => f.write_str("the agent has spent as much as it may"),
+            Self::NoSuchSession => {
+                f.write_str("the agent does not know the conversation that it was to go on with")
+            }
         }
     }
 }
@@ -126,7 +168,7 @@ mod tests {
         credit: the account with the provider has no credit left
         authentication: the provider does not accept the login or the key
         interrupted: the agent's command was interrupted
-        invalid_request: the agent's command cannot be started: the program is missing or may not be executed on this machine
+        invalid_request: the agent's command refuses how it was started: its settings or its arguments are wrong
         cancelled: the agent's command was stopped by a person
         ");
     }
@@ -143,6 +185,9 @@ mod tests {
             FailureCause::Told(None),
             FailureCause::Told(Some(500)),
             FailureCause::NoEndMark,
+            FailureCause::TurnCap,
+            FailureCause::MoneyCap,
+            FailureCause::NoSuchSession,
         ];
         let reason = |cause| public_reason(HarnessKind::Plain, FailureClass::Agent, cause) + "\n";
         let table: String = causes.into_iter().map(reason).collect();
@@ -157,6 +202,22 @@ mod tests {
         the agent's command said that it failed
         the agent's command met an error of its provider (status 500)
         the agent's command ended without saying that it was done
+        the agent's command has asked the model as often as it may
+        the agent's command has spent as much as it may
+        the agent's command does not know the conversation that it was to go on with
         ");
+    }
+
+    #[test]
+    fn a_request_that_was_refused_is_told_from_a_program_that_cannot_be_started() {
+        let reason = |cause| public_reason(HarnessKind::Codex, FailureClass::InvalidRequest, cause);
+        assert_eq!(
+            reason(FailureCause::Told(Some(404))),
+            "the provider of Codex refuses the request: the model or a setting is wrong"
+        );
+        assert_eq!(
+            reason(FailureCause::NotStarted),
+            "Codex cannot be started: the program is missing or may not be executed on this machine"
+        );
     }
 }

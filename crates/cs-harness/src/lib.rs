@@ -34,18 +34,21 @@ mod launch;
 mod line;
 mod native;
 mod outcome;
-
+mod price;
 mod seen;
+mod stop;
 mod text;
 
 pub use adapter::{Harness, adapter};
 pub use agent::{AgentConfig, AgentConfigError};
-pub use event::{AskAgain, Event, ToolServer, Trouble, UsageReport, UsageSpan, UsageTotals};
+pub use event::{AskAgain, Event, Matter, ToolServer, Trouble, UsageReport, UsageSpan, UsageTotals};
 pub use failure::{FailureCause, public_reason};
 pub use kind::{HarnessKind, UnknownHarness};
 pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile, RunFacts, Wake};
 pub use line::{LINE_MAX_BYTES, Line};
+pub use native::{Quirks, quirks};
 pub use outcome::{Outcome, ProcessEnd, TaskEnd};
-
+pub use price::{PRICES_OF, Price, price_of};
 pub use seen::{Offer, Question, Seen};
+pub use stop::stop_now;
 pub use text::{ANSWER_MAX_BYTES, TEXT_MAX_BYTES};

@@ -1,22 +1,25 @@
 //! Agents that speak a language of their own, each in a module: how it is started, and what its lines mean. How such an attempt
 //! ended is decided in one place, here, from the events that all of them are turned into.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the adapters that use it come next"))]
 mod classify;
 mod claude;
 mod codex;
 mod opencode;
 mod pi;
+mod quirks;
+mod read;
+mod stderr;
 
 pub(crate) use claude::Claude;
 pub(crate) use codex::Codex;
 pub(crate) use opencode::Opencode;
 pub(crate) use pi::Pi;
+pub use quirks::{Quirks, quirks};
 
 use cs_model::FailureClass;
 
-use crate::text::cap_answer;
-use crate::{FailureCause, HarnessKind, Outcome, ProcessEnd, Seen, TaskEnd, Trouble};
+use crate::text::{cap_answer, cap_text};
+use crate::{FailureCause, HarnessKind, Matter, Outcome, ProcessEnd, Seen, TaskEnd, Trouble, public_reason};
 
 /// Decides how an attempt of such an agent ended. Exit codes tell next to nothing: they are looked at last.
 ///
@@ -25,7 +28,7 @@ use crate::{FailureCause, HarnessKind, Outcome, ProcessEnd, Seen, TaskEnd, Troub
 fn outcome(kind: HarnessKind, end: &ProcessEnd, seen: &Seen) -> Outcome {
     let task = TaskEnd::waiting(seen)
         .or_else(|| told(kind, seen))
-        .unwrap_or_else(|| untold(kind, end));
+        .unwrap_or_else(|| untold(kind, end, seen));
     Outcome {
         process: end.clone(),
         task,
@@ -34,12 +37,14 @@ fn outcome(kind: HarnessKind, end: &ProcessEnd, seen: &Seen) -> Outcome {
 
 /// What the agent itself said of the end of its task.
 fn told(kind: HarnessKind, seen: &Seen) -> Option<TaskEnd> {
-    if let (Some(true), None) = (seen.end(), seen.failure()) {
-        return Some(succeeded(seen));
+    // Claude Code was seen to call an error of its provider a success; the others take back what they told before.
+    let is_taken_back = kind != HarnessKind::Claude || seen.failure().is_none();
+    if seen.end() == Some(true) && is_taken_back {
+        return Some(succeeded(kind, seen));
     }
     let trouble = seen.failure().or_else(|| seen.retrying());
     match (trouble, seen.end()) {
-        (Some(trouble), _) => Some(failed(kind, trouble)),
+        (Some(trouble), _) => Some(failed(kind, trouble, seen)),
         (None, Some(false)) => Some(TaskEnd::failed(
             kind,
             FailureClass::Agent,
@@ -49,37 +54,68 @@ fn told(kind: HarnessKind, seen: &Seen) -> Option<TaskEnd> {
     }
 }
 
-fn succeeded(seen: &Seen) -> TaskEnd {
+/// Its answer; or a question, where it was kept from something that nobody was there to allow.
+fn succeeded(kind: HarnessKind, seen: &Seen) -> TaskEnd {
     let text = seen.final_text().filter(|text| !text.trim().is_empty());
     let text = text.or_else(|| seen.said()).unwrap_or_default();
-    TaskEnd::Answered {
-        text: cap_answer(text.trim()),
+    let text = cap_answer(text.trim());
+    if seen.denied().is_empty() {
+        return TaskEnd::Answered { text };
+    }
+    let who = kind.label();
+    let denied: String = seen.denied().iter().map(|what| format!("- {what}\n")).collect();
+    let said = match text.as_str() {
+        "" => String::new(),
+        text => format!("\nIt said: {}", cap_text(text)),
+    };
+    TaskEnd::Asked {
+        question: format!(
+            "{who} was not allowed to do this, and nobody could be asked:\n{denied}What shall it do instead?{said}"
+        ),
+        choices: Vec::new(),
     }
 }
 
-fn failed(kind: HarnessKind, trouble: &Trouble) -> TaskEnd {
-    match TaskEnd::failed(kind, trouble.class, FailureCause::Told(trouble.status)) {
-        TaskEnd::Failed {
-            class, cause, public, ..
-        } => TaskEnd::Failed {
-            class,
-            cause,
-            again: trouble.again,
-            public,
-        },
-        other => other,
+fn failed(kind: HarnessKind, trouble: &Trouble, seen: &Seen) -> TaskEnd {
+    let cause = match trouble.matter {
+        Matter::Provider => FailureCause::Told(trouble.status),
+        Matter::TurnCap => FailureCause::TurnCap,
+        Matter::MoneyCap => FailureCause::MoneyCap,
+        Matter::NoSuchSession => FailureCause::NoSuchSession,
+    };
+    // The last word on it may be shorter than what was told while it tried.
+    let before = seen.retrying().filter(|before| before.class == trouble.class);
+    TaskEnd::Failed {
+        class: trouble.class,
+        cause,
+        again: trouble.again.or_else(|| before.and_then(|before| before.again)),
+        public: public_reason(kind, trouble.class, cause),
     }
 }
 
 /// The agent said nothing of the end of its task: an exit code of zero is no success.
-fn untold(kind: HarnessKind, end: &ProcessEnd) -> TaskEnd {
+fn untold(kind: HarnessKind, end: &ProcessEnd, seen: &Seen) -> TaskEnd {
     let (class, cause) = match end {
+        ProcessEnd::Exited(0) if seen.ends_inside_line() => (FailureClass::Agent, FailureCause::HalfLine),
         ProcessEnd::Exited(0) => (FailureClass::Agent, FailureCause::NoEndMark),
-        ProcessEnd::Exited(code) => (FailureClass::Agent, FailureCause::ExitCode(*code)),
+        // A program that catches the signal and ends with the code that shells use for it.
+        ProcessEnd::Exited(code @ (129 | 130 | 137 | 143)) => {
+            (FailureClass::Interrupted, FailureCause::Signal(code - 128))
+        }
+        ProcessEnd::Exited(code) => stderr::reason(*code, seen),
         // Nobody here ended it, or that would have been named first: it goes on where it was.
         ProcessEnd::Signalled(number) => (FailureClass::Interrupted, FailureCause::Signal(*number)),
         ProcessEnd::SpawnFailed { .. } => (FailureClass::InvalidRequest, FailureCause::NotStarted),
         ProcessEnd::Unknown => (FailureClass::Interrupted, FailureCause::EndNotSeen),
     };
     TaskEnd::failed(kind, class, cause)
+}
+
+/// Whether a text is a UUID as programs write it: the only name of a conversation that is safe to hand to some of them.
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
 }

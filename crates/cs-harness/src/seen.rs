@@ -21,6 +21,7 @@ pub struct Seen {
     end: Option<bool>,
     has_spoken: bool,
     inside_line: bool,
+    stderr: Option<String>,
 }
 
 /// What was used, by how it was counted.
@@ -113,6 +114,12 @@ impl Seen {
         }
     }
 
+    /// Takes in the end of what the process wrote on standard error. It is looked at only where the agent itself said nothing of
+    /// how its task ended, and tells then why it did not begin.
+    pub fn observe_stderr(&mut self, tail: &str) {
+        self.stderr = Some(crate::text::tail_said(tail).to_owned());
+    }
+
     /// What stood in its way before is behind it.
     fn goes_on(&mut self) {
         self.retrying = None;
@@ -149,6 +156,17 @@ impl Seen {
     /// The last name of the conversation that the agent gave.
     pub fn session(&self) -> Option<&str> {
         self.session.as_deref()
+    }
+
+    /// The conversation that the agent really goes on with, where that is another one than it was asked to go on with: it fell
+    /// back to a new one, which knows nothing of what was said before.
+    pub fn fell_back_from(&self, asked: &str) -> Option<&str> {
+        self.session().filter(|session| *session != asked)
+    }
+
+    /// The end of what the process wrote on standard error, as far as it was given.
+    pub(crate) fn stderr(&self) -> &str {
+        self.stderr.as_deref().unwrap_or_default()
     }
 
     /// What this attempt used, where the conversation had used so much before it.

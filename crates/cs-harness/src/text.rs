@@ -61,6 +61,21 @@ pub(crate) fn cap_said(text: &str) -> String {
     text[..text.floor_char_boundary(4096)].to_owned()
 }
 
+/// The end of a text of an error: at most 4 KiB.
+pub(crate) fn tail_said(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(4096))..]
+}
+
+/// What a tool call is about, in one line of at most 200 bytes.
+pub(crate) fn one_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    let end = line.floor_char_boundary(200);
+    match (line.len() - end, text.trim().len() - line.len()) {
+        (0, 0) => line.to_owned(),
+        _ => format!("{} …", &line[..end]),
+    }
+}
+
 /// The text in pieces of at most [`TEXT_MAX_BYTES`], nothing lost.
 pub(crate) fn pieces(mut text: &str) -> Vec<String> {
     let mut all = Vec::new();

@@ -9,7 +9,7 @@ mod words;
 use cs_model::FailureClass;
 
 use crate::text::cap_said;
-use crate::{AskAgain, Trouble};
+use crate::{AskAgain, Matter, Trouble};
 
 /// What an error says of itself, from structured fields only.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,8 +33,25 @@ impl ErrorFacts<'_> {
             status,
             again,
             said: cap_said(self.message),
+            matter: Matter::Provider,
         }
     }
+
+    /// The trouble that these facts tell of, where the agent tries again by itself: an agent does that for its provider and the
+    /// way to it, so what is not known is one of them.
+    pub(crate) fn passing_trouble(&self) -> Trouble {
+        let mut trouble = self.trouble();
+        if trouble.class == FailureClass::Agent {
+            trouble.class = FailureClass::Infrastructure;
+        }
+        trouble
+    }
+}
+
+/// The first of some codes that is known, from the most exact one on.
+pub(crate) fn known_code<'a>(codes: &[Option<&'a str>]) -> Option<&'a str> {
+    let mut codes = codes.iter().copied().flatten();
+    codes.find(|code| told::by_code(code) != told::Told::Nothing)
 }
 
 /// Of a message so many bytes are looked at: what it is about stands at its beginning.

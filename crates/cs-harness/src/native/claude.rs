@@ -1,6 +1,10 @@
 //! Claude Code.
 
-use super::outcome;
+mod launch;
+mod lines;
+mod result;
+
+use super::{outcome, read};
 use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
 
 /// Claude Code.
@@ -21,11 +25,14 @@ impl Harness for Claude {
     }
 
     fn launch(&self, facts: &RunFacts) -> LaunchSpec {
-        crate::command::launch_spec(&self.argv, facts, facts.prompt.clone().into_bytes())
+        launch::launch(&self.argv, facts)
     }
 
     fn events(&self, line: &Line<'_>) -> Vec<Event> {
-        crate::command::text_events(line.bytes)
+        match read::whole(line) {
+            read::Read::Whole(bytes) => lines::events(bytes),
+            read::Read::Done(events) => events,
+        }
     }
 
     fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome {

@@ -1,6 +1,9 @@
 //! Codex.
 
-use super::outcome;
+mod launch;
+mod lines;
+
+use super::{outcome, read};
 use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
 
 /// Codex.
@@ -21,11 +24,14 @@ impl Harness for Codex {
     }
 
     fn launch(&self, facts: &RunFacts) -> LaunchSpec {
-        crate::command::launch_spec(&self.argv, facts, facts.prompt.clone().into_bytes())
+        launch::launch(&self.argv, facts)
     }
 
     fn events(&self, line: &Line<'_>) -> Vec<Event> {
-        crate::command::text_events(line.bytes)
+        match read::whole(line) {
+            read::Read::Whole(bytes) => lines::events(bytes),
+            read::Read::Done(events) => events,
+        }
     }
 
     fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome {

@@ -1,0 +1,78 @@
+use super::super::is_uuid;
+use crate::command::launch_spec;
+use crate::{LaunchSpec, OwnSettings, Permissions, RunFacts};
+
+/// What is always given: one JSON object per line, which only works together with `--verbose`. The prompt is standard input.
+const ALWAYS: [&str; 4] = ["-p", "--output-format", "stream-json", "--verbose"];
+
+/// Commands that an agent may run although it may do no more than change files: it has to commit its work.
+const ALLOWED: [&str; 10] = [
+    "Bash(git status:*)",
+    "Bash(git diff:*)",
+    "Bash(git log:*)",
+    "Bash(git show:*)",
+    "Bash(git rev-parse:*)",
+    "Bash(git ls-files:*)",
+    "Bash(git add:*)",
+    "Bash(git mv:*)",
+    "Bash(git rm:*)",
+    "Bash(git commit:*)",
+];
+
+pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
+    let mut spec = launch_spec(argv, facts, facts.prompt.clone().into_bytes());
+    let mut add = |words: &[&str]| spec.argv.extend(words.iter().map(|word| (*word).to_owned()));
+    add(&ALWAYS);
+    // Anything else than a UUID would be taken as a search for one.
+    match facts.session.as_deref().filter(|id| is_uuid(id)) {
+        Some(session) => add(&["--resume", session]),
+        None if is_uuid(&facts.new_session) => add(&["--session-id", &facts.new_session]),
+        None => {}
+    }
+    if let Some(model) = &facts.model {
+        add(&["--model", model]);
+    }
+    if let Some(effort) = &facts.effort {
+        add(&["--effort", effort]);
+    }
+    if let Some(turns) = facts.most_turns {
+        add(&["--max-turns", &turns.to_string()]);
+    }
+    if let Some(micro_usd) = facts.most_micro_usd {
+        add(&["--max-budget-usd", &usd(micro_usd)]);
+    }
+    // `--bare` shuts out more, but the sign-in with it.
+    if facts.settings == OwnSettings::ShutOut {
+        add(&["--strict-mcp-config", "--setting-sources", "project"]);
+    }
+    match facts.permissions {
+        Permissions::Full => add(&["--permission-mode", "bypassPermissions"]),
+        Permissions::Edit => {
+            add(&["--permission-mode", "acceptEdits", "--allowedTools"]);
+            add(&ALLOWED);
+        }
+    }
+    set_env(&mut spec, facts);
+    spec
+}
+
+fn set_env(spec: &mut LaunchSpec, facts: &RunFacts) {
+    let mut set = |name: &str, value: &str| {
+        spec.env.insert(name.to_owned(), value.to_owned());
+    };
+    set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+    // It would try for three minutes; whoever started it waits without holding a place.
+    set("CLAUDE_CODE_MAX_RETRIES", "2");
+    set("DISABLE_AUTOUPDATER", "1");
+    if facts.permissions == Permissions::Full {
+        // Without it the superuser may not let it do everything.
+        set("IS_SANDBOX", "1");
+    }
+    if facts.settings == OwnSettings::ShutOut {
+        set("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1");
+    }
+}
+
+fn usd(micro_usd: u64) -> String {
+    format!("{}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000)
+}

@@ -1,0 +1,232 @@
+use std::collections::BTreeMap;
+
+use cs_model::FailureClass;
+use serde::Deserialize;
+
+use super::super::classify::{ErrorFacts, known_code};
+use super::super::read::{List, Number, Words};
+use super::lines::{Input, status};
+use crate::text::cap_answer;
+use crate::{Event, Matter, Trouble, UsageReport, UsageSpan, UsageTotals};
+
+/// The line with which the agent ends its task, whatever its process does after it.
+///
+/// Its subtype is "success" for an error of the provider too, and the exit code is 1 for everything: whether it is a success is told
+/// by three other fields together.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Outcome {
+    subtype: Words,
+    is_error: bool,
+    terminal_reason: Words,
+    api_error: Words,
+    api_error_type: Words,
+    api_error_status: Number,
+    result: Words,
+    errors: List<Words>,
+    session_id: Words,
+    permission_denials: List<Denial>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Denial {
+    tool_name: Words,
+    tool_input: Input,
+}
+
+pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
+    let outcome: Outcome = serde_json::from_slice(line).ok()?;
+    let usage = serde_json::from_slice::<Used>(line).unwrap_or_default();
+    let mut events: Vec<Event> = session(&outcome.session_id).into_iter().collect();
+    events.extend(outcome.permission_denials.0.iter().map(denied));
+    events.extend(reports(&usage).into_iter().map(Event::Usage));
+    let trouble = outcome.trouble();
+    let ok = trouble.is_none();
+    match (trouble, outcome.result.0) {
+        (Some(trouble), _) => events.push(Event::Failed(trouble)),
+        (None, Some(text)) => events.push(Event::Final {
+            text: cap_answer(&text),
+        }),
+        (None, None) => {}
+    }
+    events.push(Event::End { ok });
+    Some(events)
+}
+
+pub(super) fn session(id: &Words) -> Option<Event> {
+    let id = id.as_deref().filter(|id| !id.is_empty() && id.len() <= 512)?;
+    Some(Event::Session { id: id.to_owned() })
+}
+
+fn denied(denial: &Denial) -> Event {
+    let tool = denial.tool_name.as_deref().unwrap_or("a tool");
+    let about = denial.tool_input.about();
+    let what = match about.as_str() {
+        "" => tool.to_owned(),
+        about => format!("{tool}: {about}"),
+    };
+    Event::Denied { what }
+}
+
+impl Outcome {
+    fn trouble(&self) -> Option<Trouble> {
+        let reason = self.terminal_reason.or_empty();
+        let is_success = !self.is_error
+            && self.subtype.or_empty() == "success"
+            && self.api_error_status.0.is_none()
+            && !matches!(
+                reason,
+                "api_error" | "prompt_too_long" | "max_turns" | "budget_exhausted"
+            )
+            && !reason.starts_with("aborted");
+        (!is_success).then(|| self.named(reason))
+    }
+
+    fn named(&self, reason: &str) -> Trouble {
+        let errors = self.errors.0.iter().filter_map(Words::as_deref);
+        let errors = errors.collect::<Vec<_>>().join("\n");
+        let codes = [
+            self.terminal_reason.as_deref(),
+            self.api_error.as_deref(),
+            self.api_error_type.as_deref(),
+        ];
+        let trouble = ErrorFacts {
+            status: status(self.api_error_status),
+            word: known_code(&codes[..1]).or_else(|| known_code(&codes[1..])),
+            message: self.result.as_deref().unwrap_or(&errors),
+            retry_after_ms: None,
+        }
+        .trouble();
+        let (class, matter) = match (reason, self.subtype.or_empty()) {
+            ("max_turns", _) | (_, "error_max_turns") => (FailureClass::InvalidRequest, Matter::TurnCap),
+            ("budget_exhausted", _) | (_, "error_max_budget_usd") => {
+                (FailureClass::InvalidRequest, Matter::MoneyCap)
+            }
+            _ if reason.starts_with("aborted") => (FailureClass::Interrupted, Matter::Provider),
+            _ if errors.starts_with("No conversation found") => (FailureClass::Agent, Matter::NoSuchSession),
+            _ => (trouble.class, Matter::Provider),
+        };
+        Trouble {
+            class,
+            matter,
+            ..trouble
+        }
+    }
+}
+
+/// What was used. Tokens that were kept from before, and those that are kept from now on, are counted apart from those that went in.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Used {
+    num_turns: Number,
+    total_cost_usd: Number,
+    usage: Tokens,
+    model_usage_since_last_result: Option<BTreeMap<String, ModelTokens>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: Number,
+    cache_read_input_tokens: Number,
+    cache_creation_input_tokens: Number,
+    output_tokens: Number,
+    output_tokens_details: Details,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    thinking_tokens: Number,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ModelTokens {
+    input_tokens: Number,
+    cache_read_input_tokens: Number,
+    cache_creation_input_tokens: Number,
+    output_tokens: Number,
+    thinking_tokens: Number,
+    #[serde(rename = "costUSD")]
+    cost_usd: Number,
+}
+
+/// The total of the cost counts since the conversation began in newer versions, and since the process began in older ones. What was
+/// used since the last result tells it exactly where it is given, and holds what agents that this one started have used.
+fn reports(used: &Used) -> Vec<UsageReport> {
+    let turns = UsageTotals {
+        turns: used.num_turns.whole(),
+        ..UsageTotals::default()
+    };
+    let process = |totals| UsageReport {
+        span: UsageSpan::Process,
+        totals,
+    };
+    match &used.model_usage_since_last_result {
+        None => vec![process(UsageTotals {
+            cost_micro_usd: used.total_cost_usd.micro_usd(),
+            turns: turns.turns,
+            ..tokens(&used.usage)
+        })],
+        // No model answered to the end: the tokens of what was cut stand elsewhere.
+        Some(models) if models.is_empty() => vec![
+            process(turns),
+            UsageReport {
+                span: UsageSpan::Step,
+                totals: UsageTotals {
+                    cost_micro_usd: Some(0),
+                    ..tokens(&used.usage)
+                },
+            },
+        ],
+        Some(models) => {
+            let mut totals = UsageTotals::default();
+            for model in models.values() {
+                totals.add(&model_tokens(model));
+            }
+            let step = UsageReport {
+                span: UsageSpan::Step,
+                totals,
+            };
+            vec![process(turns), step]
+        }
+    }
+}
+
+fn tokens(of: &Tokens) -> UsageTotals {
+    let parts = [
+        of.input_tokens,
+        of.cache_read_input_tokens,
+        of.cache_creation_input_tokens,
+    ];
+    UsageTotals {
+        input_tokens: sum(parts),
+        cached_tokens: of.cache_read_input_tokens.whole(),
+        output_tokens: of.output_tokens.whole(),
+        reasoning_tokens: of.output_tokens_details.thinking_tokens.whole(),
+        ..UsageTotals::default()
+    }
+}
+
+fn model_tokens(of: &ModelTokens) -> UsageTotals {
+    let parts = [
+        of.input_tokens,
+        of.cache_read_input_tokens,
+        of.cache_creation_input_tokens,
+    ];
+    UsageTotals {
+        input_tokens: sum(parts),
+        cached_tokens: of.cache_read_input_tokens.whole(),
+        output_tokens: of.output_tokens.whole(),
+        reasoning_tokens: of.thinking_tokens.whole(),
+        cost_micro_usd: of.cost_usd.micro_usd(),
+        ..UsageTotals::default()
+    }
+}
+
+fn sum(parts: [Number; 3]) -> Option<u64> {
+    let known = parts.into_iter().filter_map(Number::whole);
+    known.reduce(u64::saturating_add)
+}
