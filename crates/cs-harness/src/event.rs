@@ -43,6 +43,11 @@ pub enum Event {
         /// The text, whole.
         text: String,
     },
+    /// Where the model stands in its turns, from agents that give no end mark, or not in every version.
+    Turn {
+        /// Where it stands.
+        mark: TurnMark,
+    },
     /// A tool of the agent began.
     ToolStart {
         /// The agent's own name of this call, with which [`Event::ToolEnd`] comes.
@@ -92,6 +97,19 @@ pub enum Event {
         /// The message as it was written.
         body: String,
     },
+}
+
+/// Where a model stands in its turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnMark {
+    /// It is asked. It may be the same question again, so this is no progress.
+    Asked,
+    /// It has answered, and wants to use tools.
+    Goes,
+    /// It has answered, and wants nothing more. The agent may still go on by itself, with a summary of the conversation, say:
+    /// where nothing follows, its task is over.
+    Rests,
 }
 
 /// A server of tools that the agent was given.
@@ -295,6 +313,9 @@ mod tests {
             Event::ToolEnd {
                 call: text(),
                 ok: true,
+            },
+            Event::Turn {
+                mark: TurnMark::Rests,
             },
             Event::Denied { what: text() },
             Event::Retry(trouble(Some(AskAgain::AfterMs(3)))),

@@ -41,7 +41,9 @@ mod text;
 
 pub use adapter::{Harness, adapter};
 pub use agent::{AgentConfig, AgentConfigError};
-pub use event::{AskAgain, Event, Matter, ToolServer, Trouble, UsageReport, UsageSpan, UsageTotals};
+pub use event::{
+    AskAgain, Event, Matter, ToolServer, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals,
+};
 pub use failure::{FailureCause, public_reason};
 pub use kind::{HarnessKind, UnknownHarness};
 pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile, RunFacts, Wake};

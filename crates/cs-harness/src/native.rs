@@ -23,8 +23,8 @@ use crate::{FailureCause, HarnessKind, Matter, Outcome, ProcessEnd, Seen, TaskEn
 
 /// Decides how an attempt of such an agent ended. Exit codes tell next to nothing: they are looked at last.
 ///
-/// In this order: a question or an offer; a success that the agent marked, whatever its process did afterwards; the failure that
-/// it told of; what it was trying again when it was ended; then the end of its process.
+/// In this order: a question or an offer; a success that the agent marked, or the rest of one that marks nothing, whatever its
+/// process did afterwards; the failure that it told of; what it was trying again when it was ended; then the end of its process.
 fn outcome(kind: HarnessKind, end: &ProcessEnd, seen: &Seen) -> Outcome {
     let task = TaskEnd::waiting(seen)
         .or_else(|| told(kind, seen))
@@ -37,9 +37,11 @@ fn outcome(kind: HarnessKind, end: &ProcessEnd, seen: &Seen) -> Outcome {
 
 /// What the agent itself said of the end of its task.
 fn told(kind: HarnessKind, seen: &Seen) -> Option<TaskEnd> {
-    // Claude Code was seen to call an error of its provider a success; the others take back what they told before.
-    let is_taken_back = kind != HarnessKind::Claude || seen.failure().is_none();
-    if seen.end() == Some(true) && is_taken_back {
+    // Claude Code was seen to call an error of its provider a success, and the end mark of pi says no more than that it is over;
+    // the others take back what they told before.
+    let is_taken_back = !matches!(kind, HarnessKind::Claude | HarnessKind::Pi) || seen.failure().is_none();
+    let is_over = seen.end() == Some(true) || seen.is_at_rest();
+    if is_over && is_taken_back {
         return Some(succeeded(kind, seen));
     }
     let trouble = seen.failure().or_else(|| seen.retrying());

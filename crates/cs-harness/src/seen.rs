@@ -1,5 +1,5 @@
 use crate::text::Tail;
-use crate::{Event, ToolServer, Trouble, UsageReport, UsageSpan, UsageTotals};
+use crate::{Event, ToolServer, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals};
 
 /// What an attempt has said so far, in bounded space: a fold over its events.
 ///
@@ -19,6 +19,7 @@ pub struct Seen {
     retrying: Option<Trouble>,
     failed: Option<Trouble>,
     end: Option<bool>,
+    at_rest: bool,
     has_spoken: bool,
     inside_line: bool,
     stderr: Option<String>,
@@ -103,9 +104,17 @@ impl Seen {
                 self.goes_on();
             }
             Event::ToolStart { .. } | Event::ToolEnd { .. } => self.goes_on(),
+            Event::Turn { mark } => self.turn(*mark),
             Event::Denied { what } => self.deny(what),
-            Event::Retry(trouble) => self.retrying = Some(trouble.clone()),
-            Event::Failed(trouble) => self.failed = Some(trouble.clone()),
+            Event::Retry(trouble) => {
+                // What it tries again has not failed for good.
+                self.goes_on();
+                self.retrying = Some(trouble.clone());
+            }
+            Event::Failed(trouble) => {
+                self.at_rest = false;
+                self.failed = Some(trouble.clone());
+            }
             Event::End { ok } => self.end = Some(*ok),
             Event::Usage(report) => self.usage.take(report),
             Event::Session { id } => self.session = Some(id.clone()),
@@ -124,6 +133,14 @@ impl Seen {
     fn goes_on(&mut self) {
         self.retrying = None;
         self.failed = None;
+        self.at_rest = false;
+    }
+
+    fn turn(&mut self, mark: TurnMark) {
+        if mark != TurnMark::Asked {
+            self.goes_on();
+        }
+        self.at_rest = mark == TurnMark::Rests;
     }
 
     fn deny(&mut self, what: &String) {
@@ -215,6 +232,11 @@ impl Seen {
     /// The agent's end mark: whether it calls its task a success; nothing while it has given none.
     pub fn end(&self) -> Option<bool> {
         self.end
+    }
+
+    /// Whether the agent has ended its last turn well and wanted nothing more: its task is over if it stays at that.
+    pub fn is_at_rest(&self) -> bool {
+        self.at_rest
     }
 
     /// Whether the agent has said anything at all.

@@ -57,6 +57,7 @@ fn counts(event: &Event) -> bool {
         | Event::Session { .. }
         | Event::Started { .. }
         | Event::Said { .. }
+        | Event::Turn { .. }
         | Event::Denied { .. }
         | Event::Retry(_)
         | Event::Failed(_)

@@ -301,6 +301,7 @@ fn words(event: &Event) -> Option<String> {
         Event::Usage(_)
         | Event::Session { .. }
         | Event::Started { .. }
+        | Event::Turn { .. }
         | Event::ToolEnd { ok: true, .. }
         | Event::End { .. } => None,
     }
