@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::Permissions;
+
 /// Which agent program this is, and so how it is talked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HarnessKind {
@@ -71,6 +73,16 @@ impl HarnessKind {
         }
     }
 
+    /// Whether an agent of this kind can be held to these permissions. One that cannot knows [`Permissions::Full`] only: whoever
+    /// names it has to agree to that.
+    pub const fn knows(self, permissions: Permissions) -> bool {
+        match (self, permissions) {
+            (_, Permissions::Full) => true,
+            (Self::Plain | Self::JsonLines | Self::Pi, Permissions::Edit) => false,
+            (Self::Claude | Self::Codex | Self::Opencode, Permissions::Edit) => true,
+        }
+    }
+
     fn words() -> String {
         Self::ALL.map(|kind| format!("`{kind}`")).join(", ")
     }
@@ -96,6 +108,16 @@ impl FromStr for HarnessKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_that_has_no_rules_knows_full_permissions_only() {
+        let full_only = HarnessKind::ALL
+            .into_iter()
+            .filter(|kind| !kind.knows(Permissions::Edit));
+        let full_only: Vec<&str> = full_only.map(HarnessKind::as_str).collect();
+        assert_eq!(full_only, ["plain", "json-lines", "pi"]);
+        assert!(HarnessKind::ALL.iter().all(|kind| kind.knows(Permissions::Full)));
+    }
 
     #[test]
     fn a_harness_is_read_as_it_is_written() {

@@ -9,6 +9,7 @@ mod pi;
 mod quirks;
 mod read;
 mod stderr;
+mod wire;
 
 pub(crate) use claude::Claude;
 pub(crate) use codex::Codex;
@@ -20,6 +21,20 @@ use cs_model::FailureClass;
 
 use crate::text::{cap_answer, cap_text};
 use crate::{FailureCause, HarnessKind, Matter, Outcome, ProcessEnd, Seen, TaskEnd, Trouble, public_reason};
+
+/// What `edit` allows besides changing files, in every agent that can hold commands back: what a commit needs.
+const GIT_COMMANDS: [&str; 10] = [
+    "git add",
+    "git commit",
+    "git diff",
+    "git log",
+    "git ls-files",
+    "git mv",
+    "git rev-parse",
+    "git rm",
+    "git show",
+    "git status",
+];
 
 /// Decides how an attempt of such an agent ended. Exit codes tell next to nothing: they are looked at last.
 ///

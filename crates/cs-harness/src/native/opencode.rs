@@ -1,6 +1,13 @@
-//! opencode.
+//! opencode, `opencode run --format json`.
+//!
+//! It gives no end mark: the process ends after the last step, and the reason of that step tells. An error that a good step
+//! follows is mended. Its exit code is wrong in both directions.
 
-use super::outcome;
+mod launch;
+mod message;
+
+use super::read::{self, Read};
+use super::{outcome, wire};
 use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
 
 /// opencode.
@@ -21,11 +28,14 @@ impl Harness for Opencode {
     }
 
     fn launch(&self, facts: &RunFacts) -> LaunchSpec {
-        crate::command::launch_spec(&self.argv, facts, facts.prompt.clone().into_bytes())
+        launch::launch(&self.argv, facts)
     }
 
     fn events(&self, line: &Line<'_>) -> Vec<Event> {
-        crate::command::text_events(line.bytes)
+        match read::whole(line) {
+            Read::Done(events) => events,
+            Read::Whole(bytes) => message::events(bytes).unwrap_or_else(|| wire::not_understood(bytes)),
+        }
     }
 
     fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome {

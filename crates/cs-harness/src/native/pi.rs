@@ -1,6 +1,13 @@
-//! pi.
+//! pi, `pi -p --mode json`.
+//!
+//! Its exit code is always zero: the reason with which the model stopped tells. Old versions give no end mark; new ones end with
+//! `agent_settled`. It repeats its messages in many lines, which are left out before they are read.
 
-use super::outcome;
+mod launch;
+mod message;
+
+use super::read::{self, Read};
+use super::{outcome, wire};
 use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
 
 /// pi.
@@ -21,11 +28,17 @@ impl Harness for Pi {
     }
 
     fn launch(&self, facts: &RunFacts) -> LaunchSpec {
-        crate::command::launch_spec(&self.argv, facts, facts.prompt.clone().into_bytes())
+        launch::launch(&self.argv, facts)
     }
 
     fn events(&self, line: &Line<'_>) -> Vec<Event> {
-        crate::command::text_events(line.bytes)
+        if message::is_repetition(line.bytes) {
+            return Vec::new();
+        }
+        match read::whole(line) {
+            Read::Done(events) => events,
+            Read::Whole(bytes) => message::events(bytes).unwrap_or_else(|| wire::not_understood(bytes)),
+        }
     }
 
     fn outcome(&self, end: &ProcessEnd, seen: &Seen) -> Outcome {

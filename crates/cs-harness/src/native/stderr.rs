@@ -44,6 +44,16 @@ const KNOWN: &[(&str, FailureClass, Option<FailureCause>)] = &[
         FailureClass::Agent,
         Some(FailureCause::NoSuchSession),
     ),
+    (
+        "Session not found",
+        FailureClass::Agent,
+        Some(FailureCause::NoSuchSession),
+    ),
+    (
+        "No session found matching",
+        FailureClass::Agent,
+        Some(FailureCause::NoSuchSession),
+    ),
     ("Error loading config", FailureClass::InvalidRequest, None),
     ("Error finding codex home", FailureClass::InvalidRequest, None),
     ("error: unknown option", FailureClass::InvalidRequest, None),

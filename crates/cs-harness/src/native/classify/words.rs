@@ -139,6 +139,7 @@ const WORDS: &[(FailureClass, &[&str])] = &[
         &[
             "stream disconnected",
             "stream closed",
+            "stream ended",
             "connection failed",
             "connection error",
             "connection refused",

@@ -1,0 +1,138 @@
+use serde_json::{Value, json};
+
+use super::super::GIT_COMMANDS;
+use crate::command::launch_spec;
+use crate::{LaunchSpec, OwnSettings, Permissions, RunFacts};
+
+/// How opencode is started. Its configuration comes in a variable, which wins over the person's files and those of the tree.
+pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
+    let mut argv = argv.to_vec();
+    let mut add = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
+    add(&["run", "--format", "json", "--dir", &facts.cwd]);
+    if let Some(model) = &facts.model {
+        add(&["-m", model]);
+    }
+    if let Some(effort) = &facts.effort {
+        add(&["--variant", effort]);
+    }
+    if let Some(session) = &facts.session {
+        add(&["--session", session]);
+    }
+    if facts.permissions == Permissions::Full {
+        add(&["--auto"]);
+    }
+    let mut spec = launch_spec(&argv, facts, facts.prompt.clone().into_bytes());
+    let config = json!({
+        "autoupdate": false,
+        "share": "disabled",
+        "permission": permission(facts.permissions),
+    });
+    let mut set = |name: &str, value: &str| spec.env.insert(name.to_owned(), value.to_owned());
+    set("OPENCODE_CONFIG_CONTENT", &config.to_string());
+    set("OPENCODE_DISABLE_AUTOUPDATE", "1");
+    set("OPENCODE_DISABLE_MODELS_FETCH", "1");
+    set("OPENCODE_DISABLE_LSP_DOWNLOAD", "1");
+    if facts.settings == OwnSettings::ShutOut {
+        // The sign-in is among its data and stays.
+        set("XDG_CONFIG_HOME", &facts.private_dir);
+        set("OPENCODE_DISABLE_CLAUDE_CODE", "1");
+    }
+    spec
+}
+
+/// Nothing is ever asked: nobody is there, and a question hangs for ever or ends the run without a word.
+fn permission(permissions: Permissions) -> Value {
+    match permissions {
+        Permissions::Full => json!("allow"),
+        // Of the rules that fit a call the last one counts.
+        Permissions::Edit => {
+            let mut bash = serde_json::Map::new();
+            bash.insert("*".to_owned(), json!("deny"));
+            for command in GIT_COMMANDS {
+                bash.insert(command.to_owned(), json!("allow"));
+                bash.insert(format!("{command} *"), json!("allow"));
+            }
+            json!({
+                "*": "allow",
+                "bash": bash,
+                "external_directory": "deny",
+                "doom_loop": "deny",
+                "question": "deny",
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> RunFacts {
+        RunFacts {
+            card: "7".to_owned(),
+            run: "r".to_owned(),
+            prompt: "do it".to_owned(),
+            cwd: "/tree".to_owned(),
+            private_dir: "/private".to_owned(),
+            ..RunFacts::default()
+        }
+    }
+
+    fn words(spec: &LaunchSpec) -> String {
+        spec.argv.join(" ")
+    }
+
+    fn config(spec: &LaunchSpec) -> Value {
+        serde_json::from_str(&spec.env["OPENCODE_CONFIG_CONTENT"]).unwrap()
+    }
+
+    #[test]
+    fn a_first_start_gives_the_prompt_on_standard_input() {
+        let spec = launch(&["opencode".to_owned()], &facts());
+        assert_eq!(words(&spec), "opencode run --format json --dir /tree --auto");
+        assert_eq!(spec.stdin, b"do it");
+        assert_eq!(
+            config(&spec),
+            json!({"autoupdate": false, "share": "disabled", "permission": "allow"})
+        );
+        assert!(!spec.env.contains_key("XDG_CONFIG_HOME"));
+    }
+
+    #[test]
+    fn model_effort_and_conversation_are_named() {
+        let facts = RunFacts {
+            model: Some("p/m".to_owned()),
+            effort: Some("high".to_owned()),
+            session: Some("ses_1".to_owned()),
+            settings: OwnSettings::ShutOut,
+            ..facts()
+        };
+        let spec = launch(&["opencode".to_owned()], &facts);
+        assert_eq!(
+            words(&spec),
+            "opencode run --format json --dir /tree -m p/m --variant high --session ses_1 --auto"
+        );
+        assert_eq!(spec.env["XDG_CONFIG_HOME"], "/private");
+    }
+
+    #[test]
+    fn edit_allows_no_command_but_those_of_a_commit_and_never_asks() {
+        let facts = RunFacts {
+            permissions: Permissions::Edit,
+            ..facts()
+        };
+        let spec = launch(&["opencode".to_owned()], &facts);
+        assert!(!words(&spec).contains("--auto"));
+        let rules = &config(&spec)["permission"];
+        assert_eq!(rules["bash"]["*"], "deny");
+        assert_eq!(rules["bash"]["git commit *"], "allow");
+        assert_eq!(rules["external_directory"], "deny");
+        assert!(!rules.to_string().contains("ask"));
+        let first = rules["bash"].as_object().unwrap().keys().next();
+        assert_eq!(
+            first.map(String::as_str),
+            Some("*"),
+            "the last rule that fits counts"
+        );
+    }
+}
