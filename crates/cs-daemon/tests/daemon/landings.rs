@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use cs_daemon::control::{self, AgentRules, Stopped};
+use cs_daemon::control::{self, Stopped};
 use cs_daemon::{
-    BasePush, Checkouts, LandingPolicy, Landings, Planned, Preparation, Saved, TreeError, Trees, Workplace,
+    AgentRules, BasePush, Checkouts, LandingPolicy, Landings, Planned, Preparation, Saved, TreeError, Trees,
+    Workplace,
 };
 use cs_model::{CodebaseId, Epoch, LandingTarget, Publish, RunId};
 use cs_record::{Card, LandingBrief};

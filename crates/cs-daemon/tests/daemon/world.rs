@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cs_daemon::control::{self, AgentRules, Stopped};
+use cs_daemon::control::{self, Stopped};
 use cs_daemon::{
-    Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, KeepEverything, LandingPolicy,
-    MachineIdentity, Mode, Preparation, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
+    AgentRules, Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, KeepEverything,
+    LandingPolicy, MachineIdentity, Mode, Preparation, Reporter, Settings, ShimExecutions, StateDir,
+    ThisHost, TreeError,
 };
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_journal::Journal;

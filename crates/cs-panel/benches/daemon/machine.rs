@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cs_daemon::control::{self, AgentRules, Poked};
+use cs_daemon::control::{self, Poked};
 use cs_daemon::{
-    Borders, Checkouts, Daemon, Deps, GitTrees, KeepEverything, LandingPolicy, MachineIdentity, Mode,
-    Preparation, RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
+    AgentRules, Borders, Checkouts, Daemon, Deps, GitTrees, KeepEverything, LandingPolicy, MachineIdentity,
+    Mode, Preparation, RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
 };
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{CodebaseId, IdSource, MachineId};

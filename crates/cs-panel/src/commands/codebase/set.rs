@@ -193,7 +193,10 @@ pub(super) fn command(name: &str, of: &Checkout) -> String {
     let options = [
         ("--bring", of.bring.clone()),
         ("--setup", one(of.setup.as_deref())),
-        ("--permissions", one(of.agents.permissions.map(Permissions::as_str))),
+        (
+            "--permissions",
+            one(of.agents.permissions.map(Permissions::as_str)),
+        ),
         ("--sandbox", one(sandbox)),
         ("--wrapper", one(wrapper.as_deref())),
         ("--verify", one(landing.verify.as_deref())),
