@@ -20,7 +20,9 @@ pub use quirks::{Quirks, quirks};
 use cs_model::FailureClass;
 
 use crate::text::{cap_answer, cap_text};
-use crate::{FailureCause, HarnessKind, Matter, Outcome, ProcessEnd, Seen, TaskEnd, Trouble, public_reason};
+use crate::{
+    AskAgain, FailureCause, HarnessKind, Matter, Outcome, ProcessEnd, Seen, TaskEnd, Trouble, public_reason,
+};
 
 /// What `edit` allows besides changing files, in every agent that can hold commands back: what a commit needs.
 const GIT_COMMANDS: [&str; 10] = [
@@ -100,12 +102,14 @@ fn failed(kind: HarnessKind, trouble: &Trouble, seen: &Seen) -> TaskEnd {
         Matter::MoneyCap => FailureCause::MoneyCap,
         Matter::NoSuchSession => FailureCause::NoSuchSession,
     };
-    // The last word on it may be shorter than what was told while it tried.
+    // A stated time may stand in what was told on the way only. A wait of the agent's own choice is no statement.
     let before = seen.retrying().filter(|before| before.class == trouble.class);
+    let stated = before.and_then(|before| before.again);
+    let stated = stated.filter(|again| matches!(again, AskAgain::AtUnix(_)));
     TaskEnd::Failed {
         class: trouble.class,
         cause,
-        again: trouble.again.or_else(|| before.and_then(|before| before.again)),
+        again: trouble.again.or(stated),
         public: public_reason(kind, trouble.class, cause),
     }
 }

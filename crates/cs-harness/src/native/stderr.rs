@@ -54,6 +54,11 @@ const KNOWN: &[(&str, FailureClass, Option<FailureCause>)] = &[
         FailureClass::Agent,
         Some(FailureCause::NoSuchSession),
     ),
+    (
+        "required MCP servers failed to initialize",
+        FailureClass::Infrastructure,
+        None,
+    ),
     ("Error loading config", FailureClass::InvalidRequest, None),
     ("Error finding codex home", FailureClass::InvalidRequest, None),
     ("error: unknown option", FailureClass::InvalidRequest, None),

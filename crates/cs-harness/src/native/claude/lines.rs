@@ -104,12 +104,14 @@ struct Retry {
     retry_delay_ms: Number,
 }
 
+/// Where the provider answered, the agent waits as long as that wants it to; otherwise the wait is its own choice.
 fn retry(retry: Retry) -> Vec<Event> {
+    let status = status(retry.error_status);
     let facts = ErrorFacts {
-        status: status(retry.error_status),
+        status,
         word: retry.error.as_deref(),
         message: retry.error.or_empty(),
-        retry_after_ms: retry.retry_delay_ms.whole(),
+        retry_after_ms: status.and_then(|_| retry.retry_delay_ms.whole()),
     };
     vec![Event::Retry(facts.passing_trouble())]
 }

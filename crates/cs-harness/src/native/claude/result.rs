@@ -86,14 +86,12 @@ impl Outcome {
     fn named(&self, reason: &str) -> Trouble {
         let errors = self.errors.0.iter().filter_map(Words::as_deref);
         let errors = errors.collect::<Vec<_>>().join("\n");
-        let codes = [
-            self.terminal_reason.as_deref(),
-            self.api_error.as_deref(),
-            self.api_error_type.as_deref(),
-        ];
+        // That the reason is an error of the provider is no more than that it failed.
+        let exact = (reason != "api_error").then_some(reason);
+        let codes = [exact, self.api_error.as_deref(), self.api_error_type.as_deref()];
         let trouble = ErrorFacts {
             status: status(self.api_error_status),
-            word: known_code(&codes[..1]).or_else(|| known_code(&codes[1..])),
+            word: known_code(&codes),
             message: self.result.as_deref().unwrap_or(&errors),
             retry_after_ms: None,
         }
