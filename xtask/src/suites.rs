@@ -48,7 +48,7 @@ const SUITES: [Suite; 6] = [
     },
     Suite {
         name: "processes",
-        packages: &["cs-supervise", "cs-worktree", "cs-agent-script"],
+        packages: &["cs-supervise", "cs-worktree", "cs-acp", "cs-agent-script"],
         minutes: 6,
     },
     Suite {

@@ -35,6 +35,7 @@ pub fn adapter(agent: &AgentConfig) -> Arc<dyn Harness> {
         HarnessKind::Claude => Arc::new(native::Claude::new(agent.argv())),
         HarnessKind::Codex => Arc::new(native::Codex::new(agent.argv())),
         HarnessKind::Opencode => Arc::new(native::Opencode::new(agent.argv())),
+        HarnessKind::Acp => Arc::new(native::Acp::new(agent.argv())),
         HarnessKind::Pi => Arc::new(native::Pi::new(agent.argv())),
     }
 }

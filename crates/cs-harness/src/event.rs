@@ -137,6 +137,14 @@ pub struct Trouble {
     pub matter: Matter,
 }
 
+impl Trouble {
+    /// What an error tells of itself: the status of the provider's answer, a code or a name of the error, its message for people.
+    /// Words of the model and output of its tools do not belong here.
+    pub fn of_error(status: Option<u16>, code: Option<&str>, message: &str) -> Self {
+        crate::native::trouble(status, code, message)
+    }
+}
+
 /// What a trouble is about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -18,6 +18,8 @@ pub enum HarnessKind {
     Opencode,
     /// pi, `pi -p --mode json`.
     Pi,
+    /// Any agent that speaks the Agent Client Protocol over its standard input and output.
+    Acp,
 }
 
 /// A word that names no harness.
@@ -30,13 +32,14 @@ pub struct UnknownHarness {
 
 impl HarnessKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Plain,
         Self::JsonLines,
         Self::Claude,
         Self::Codex,
         Self::Opencode,
         Self::Pi,
+        Self::Acp,
     ];
 
     /// The harness's word in tables and files.
@@ -48,6 +51,7 @@ impl HarnessKind {
             Self::Codex => "codex",
             Self::Opencode => "opencode",
             Self::Pi => "pi",
+            Self::Acp => "acp",
         }
     }
 
@@ -59,13 +63,14 @@ impl HarnessKind {
             Self::Codex => "Codex",
             Self::Opencode => "opencode",
             Self::Pi => "pi",
+            Self::Acp => "the agent",
         }
     }
 
     /// The program that is started where nobody names another; nothing for a harness that drives any command.
     pub const fn program(self) -> Option<&'static str> {
         match self {
-            Self::Plain | Self::JsonLines => None,
+            Self::Plain | Self::JsonLines | Self::Acp => None,
             Self::Claude => Some("claude"),
             Self::Codex => Some("codex"),
             Self::Opencode => Some("opencode"),
@@ -79,7 +84,7 @@ impl HarnessKind {
         match (self, permissions) {
             (_, Permissions::Full) => true,
             (Self::Plain | Self::JsonLines | Self::Pi, Permissions::Edit) => false,
-            (Self::Claude | Self::Codex | Self::Opencode, Permissions::Edit) => true,
+            (Self::Claude | Self::Codex | Self::Opencode | Self::Acp, Permissions::Edit) => true,
         }
     }
 
@@ -127,7 +132,7 @@ mod tests {
         let error = "jsonl".parse::<HarnessKind>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "\"jsonl\" is no harness: use one of `plain`, `json-lines`, `claude`, `codex`, `opencode`, `pi`"
+            "\"jsonl\" is no harness: use one of `plain`, `json-lines`, `claude`, `codex`, `opencode`, `pi`, `acp`"
         );
     }
 }

@@ -33,6 +33,9 @@ pub struct RunFacts {
     pub cwd: String,
     /// The directory into which [`LaunchSpec::files`] are written, absolute.
     pub private_dir: String,
+    /// The program of which `acp -- COMMAND...` leads an agent that speaks the Agent Client Protocol; `None` finds `cs-panel` in
+    /// the search path.
+    pub bridge: Option<String>,
     /// How often the model may be asked.
     pub most_turns: Option<u64>,
     /// How much the attempt may cost, in millionths of a US dollar.

@@ -1,6 +1,7 @@
 //! Agents that speak a language of their own, each in a module: how it is started, and what its lines mean. How such an attempt
 //! ended is decided in one place, here, from the events that all of them are turned into.
 
+mod acp;
 mod classify;
 mod claude;
 mod codex;
@@ -11,6 +12,7 @@ mod read;
 mod stderr;
 mod wire;
 
+pub(crate) use acp::Acp;
 pub(crate) use claude::Claude;
 pub(crate) use codex::Codex;
 pub(crate) use opencode::Opencode;
@@ -25,7 +27,7 @@ use crate::{
 };
 
 /// What `edit` allows besides changing files, in every agent that can hold commands back: what a commit needs.
-const GIT_COMMANDS: [&str; 10] = [
+pub const COMMIT_COMMANDS: [&str; 10] = [
     "git add",
     "git commit",
     "git diff",
@@ -139,4 +141,15 @@ fn is_uuid(text: &str) -> bool {
             8 | 13 | 18 | 23 => byte == b'-',
             _ => byte.is_ascii_hexdigit(),
         })
+}
+
+/// What an error tells of itself, for whoever reads it outside of this crate.
+pub(crate) fn trouble(status: Option<u16>, code: Option<&str>, message: &str) -> Trouble {
+    let facts = classify::ErrorFacts {
+        status,
+        word: code,
+        message,
+        retry_after_ms: None,
+    };
+    facts.trouble()
 }

@@ -6,20 +6,22 @@ pub const TEXT_MAX_BYTES: usize = 64 * 1024;
 
 /// The end of a text that may be longer than we want to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Tail {
+pub struct Tail {
     kept: String,
     cut_bytes: u64,
 }
 
 impl Tail {
-    pub(crate) fn push(&mut self, text: &str) {
+    /// Adds a piece.
+    pub fn push(&mut self, text: &str) {
         self.kept.push_str(text);
         if self.kept.len() > 2 * ANSWER_MAX_BYTES {
             self.trim();
         }
     }
 
-    pub(crate) fn render(&self) -> String {
+    /// The end of all pieces, at most [`ANSWER_MAX_BYTES`], with a first line that says what is missing.
+    pub fn render(&self) -> String {
         let mut whole = self.clone();
         whole.trim();
         match whole.cut_bytes {
@@ -48,7 +50,7 @@ pub(crate) fn cap_answer(text: &str) -> String {
 }
 
 /// A text of at most [`TEXT_MAX_BYTES`], the beginning kept.
-pub(crate) fn cap_text(text: &str) -> String {
+pub fn cap_text(text: &str) -> String {
     let end = text.floor_char_boundary(TEXT_MAX_BYTES);
     match text.len() - end {
         0 => text.to_owned(),

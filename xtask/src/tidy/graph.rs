@@ -9,7 +9,7 @@ use super::finding::Finding;
 const TESTKIT: &str = "cs-testkit";
 
 /// Every crate of the house, also those still to come, and what of ours it may depend on.
-const EDGES: [(&str, &[&str]); 18] = [
+const EDGES: [(&str, &[&str]); 19] = [
     ("cs-model", &[]),
     ("cs-fence", &["cs-model"]),
     ("cs-journal", &["cs-model", "cs-fence"]),
@@ -26,6 +26,7 @@ const EDGES: [(&str, &[&str]); 18] = [
     ("cs-supervise", &["cs-model"]),
     ("cs-worktree", &["cs-model", "cs-supervise"]),
     ("cs-harness", &["cs-model", "cs-supervise"]),
+    ("cs-acp", &["cs-model", "cs-harness"]),
     ("cs-tracker", &["cs-model", "cs-supervise"]),
     ("cs-tools", &["cs-model"]),
     (
@@ -56,6 +57,7 @@ const EDGES: [(&str, &[&str]); 18] = [
             "cs-supervise",
             "cs-worktree",
             "cs-harness",
+            "cs-acp",
             "cs-tracker",
             "cs-tools",
             "cs-daemon",

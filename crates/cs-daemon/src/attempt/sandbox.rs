@@ -96,6 +96,17 @@ const fn kept_by(kind: HarnessKind) -> (Option<&'static str>, &'static [&'static
             ],
         ),
         HarnessKind::Pi => (Some("PI_CODING_AGENT_DIR"), &[".pi"]),
+        // Whatever speaks the protocol: the agents that are known to.
+        HarnessKind::Acp => (
+            None,
+            &[
+                ".config/goose",
+                ".gemini",
+                ".local/share/goose",
+                ".local/state/goose",
+                ".qwen",
+            ],
+        ),
     }
 }
 

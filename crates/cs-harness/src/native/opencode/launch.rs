@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::GIT_COMMANDS;
+use super::super::COMMIT_COMMANDS;
 use crate::command::launch_spec;
 use crate::{LaunchSpec, OwnSettings, Permissions, RunFacts};
 
@@ -48,7 +48,7 @@ fn permission(permissions: Permissions) -> Value {
         Permissions::Edit => {
             let mut bash = serde_json::Map::new();
             bash.insert("*".to_owned(), json!("deny"));
-            for command in GIT_COMMANDS {
+            for command in COMMIT_COMMANDS {
                 bash.insert(command.to_owned(), json!("allow"));
                 bash.insert(format!("{command} *"), json!("allow"));
             }

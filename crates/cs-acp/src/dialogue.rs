@@ -1,0 +1,328 @@
+//! The dialogue with an agent, as a state machine: what comes in leads to steps, which somebody else carries out.
+
+use cs_harness::{Event, Matter, Trouble, cap_text};
+use cs_model::FailureClass;
+use serde_json::{Value, json};
+
+use crate::opened::{Choice, Way, choices, way};
+use crate::permission::option;
+use crate::prompted;
+use crate::start::Start;
+use crate::update::Told;
+use crate::wire::{self, Message, RpcError, notification, request, response};
+
+/// The version of the protocol that is spoken.
+const VERSION: u64 = 1;
+
+/// Exit codes: the task was answered; it was not; the bridge was told to stop.
+pub(crate) const ANSWERED: u8 = 0;
+pub(crate) const FAILED: u8 = 1;
+pub(crate) const STOPPED: u8 = 143;
+
+/// What is to be done next, in order.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Say this to the agent.
+    Send(Value),
+    /// Print this.
+    Tell(Event),
+    /// Nothing more is to be said. The exit code.
+    Over(u8),
+}
+
+/// Where the dialogue stands: what the answer is awaited of.
+#[derive(Debug)]
+enum Stage {
+    Greeting,
+    Opening(Way),
+    Choosing(std::vec::IntoIter<Choice>),
+    Prompting,
+    /// The prompt was called off.
+    Stopping,
+    Over,
+}
+
+#[derive(Debug)]
+pub(crate) struct Dialogue {
+    start: Start,
+    stage: Stage,
+    /// The last request: there is never more than one.
+    request: u64,
+    session: String,
+    told: Told,
+}
+
+impl Dialogue {
+    pub(crate) fn new(start: Start) -> Self {
+        Self {
+            start,
+            stage: Stage::Greeting,
+            request: 0,
+            session: String::new(),
+            told: Told::default(),
+        }
+    }
+
+    /// The first words.
+    pub(crate) fn greet(&mut self) -> Vec<Step> {
+        let params = json!({
+            "protocolVersion": VERSION,
+            "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+            "clientInfo": {"name": "cs-panel", "title": "cs-panel", "version": env!("CARGO_PKG_VERSION")},
+        });
+        vec![self.ask("initialize", params)]
+    }
+
+    /// Which answer has to come soon: those before the prompt. A prompt takes the time that it takes.
+    pub(crate) fn awaits(&self) -> Option<u64> {
+        match self.stage {
+            Stage::Greeting | Stage::Opening(_) | Stage::Choosing(_) => Some(self.request),
+            Stage::Prompting | Stage::Stopping | Stage::Over => None,
+        }
+    }
+
+    /// Takes in a line of the agent.
+    pub(crate) fn line(&mut self, line: &[u8]) -> Vec<Step> {
+        if line.trim_ascii().is_empty() || matches!(self.stage, Stage::Over) {
+            return Vec::new();
+        }
+        let Ok(message) = serde_json::from_slice::<Message>(line) else {
+            return vec![unknown("no message", &String::from_utf8_lossy(line))];
+        };
+        match (message.method, message.id) {
+            (Some(method), Some(id)) => self.asked(&method, &id, &message.params),
+            (Some(method), None) => self.notified(&method, &message.params),
+            (None, Some(id)) if id.as_u64() == Some(self.request) => match message.error {
+                Some(error) => self.refused(&error),
+                None => self.answered(&message.result.unwrap_or_default()),
+            },
+            // An answer to nothing that is awaited.
+            (None, _) => Vec::new(),
+        }
+    }
+
+    /// A line that was too long to be held.
+    pub(crate) fn long_line(&self) -> Vec<Step> {
+        vec![unknown("a line that is too long", "")]
+    }
+
+    /// The bridge is to stop.
+    pub(crate) fn stop(&mut self) -> Vec<Step> {
+        match self.stage {
+            Stage::Prompting => {
+                self.stage = Stage::Stopping;
+                let params = json!({"sessionId": self.session});
+                vec![Step::Send(notification("session/cancel", params))]
+            }
+            _ => self.over(STOPPED),
+        }
+    }
+
+    /// An answer did not come in time.
+    pub(crate) fn late(&mut self) -> Vec<Step> {
+        match self.stage {
+            Stage::Stopping => self.over(STOPPED),
+            _ => self.fail(own_trouble(
+                FailureClass::Infrastructure,
+                "the agent did not answer before it was asked to work",
+            )),
+        }
+    }
+
+    /// Nothing comes from the agent any more. How its process ends tells why.
+    pub(crate) fn gone(&mut self) -> Vec<Step> {
+        self.stage = Stage::Over;
+        self.told.said().into_iter().map(Step::Tell).collect()
+    }
+
+    /// The agent could not be started.
+    pub(crate) fn not_started(&mut self, said: &str) -> Vec<Step> {
+        self.fail(own_trouble(FailureClass::InvalidRequest, said))
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Step {
+        self.request += 1;
+        Step::Send(request(self.request, method, params))
+    }
+
+    fn over(&mut self, code: u8) -> Vec<Step> {
+        self.stage = Stage::Over;
+        let said = self.told.said().map(Step::Tell);
+        said.into_iter().chain([Step::Over(code)]).collect()
+    }
+
+    fn fail(&mut self, trouble: Trouble) -> Vec<Step> {
+        let mut steps = self.over(FAILED);
+        let at = steps.len() - 1;
+        let told = [Event::Failed(trouble), Event::End { ok: false }];
+        steps.splice(at..at, told.map(Step::Tell));
+        steps
+    }
+
+    fn answered(&mut self, result: &Value) -> Vec<Step> {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Greeting => self.greeted(result),
+            Stage::Opening(way) => self.opened(way, result),
+            Stage::Choosing(rest) => self.choose(rest),
+            Stage::Prompting => self.ended(result),
+            Stage::Stopping => self.over(STOPPED),
+            Stage::Over => Vec::new(),
+        }
+    }
+
+    fn refused(&mut self, error: &RpcError) -> Vec<Step> {
+        let mut trouble = wire::trouble(error);
+        let is_unclear = matches!(trouble.class, FailureClass::Agent | FailureClass::InvalidRequest);
+        match &self.stage {
+            Stage::Opening(Way::Resume | Way::Load) if is_unclear => {
+                trouble.class = FailureClass::Agent;
+                trouble.matter = Matter::NoSuchSession;
+            }
+            Stage::Choosing(_) if is_unclear => trouble.class = FailureClass::InvalidRequest,
+            Stage::Stopping => return self.over(STOPPED),
+            _ => {}
+        }
+        self.fail(trouble)
+    }
+
+    fn greeted(&mut self, result: &Value) -> Vec<Step> {
+        if result["protocolVersion"] != VERSION {
+            let said = "the agent does not speak version 1 of the Agent Client Protocol";
+            return self.fail(own_trouble(FailureClass::InvalidRequest, said));
+        }
+        let started = Event::Started {
+            version: result["agentInfo"]["version"].as_str().map(cap_text),
+            servers: Vec::new(),
+        };
+        let mut steps = vec![Step::Tell(started)];
+        let way = way(result, &self.start);
+        let mut params = json!({"cwd": self.start.cwd, "mcpServers": []});
+        let method = match way {
+            Way::New => "session/new",
+            Way::Resume => "session/resume",
+            Way::Load => "session/load",
+        };
+        match (way, &self.start.session) {
+            (Way::Resume | Way::Load, Some(session)) => params["sessionId"] = json!(session),
+            (Way::New, Some(_)) => steps.push(progress(
+                "the agent cannot go on with a conversation: it begins a new one".to_owned(),
+            )),
+            (_, None) => {}
+        }
+        self.stage = Stage::Opening(way);
+        steps.push(self.ask(method, params));
+        steps
+    }
+
+    fn opened(&mut self, way: Way, result: &Value) -> Vec<Step> {
+        let session = match way {
+            Way::New => result["sessionId"].as_str().map(str::to_owned),
+            Way::Resume | Way::Load => self.start.session.clone(),
+        };
+        // What was said again is no news.
+        self.told = Told::default();
+        let Some(session) = session.filter(|session| !session.is_empty() && session.len() <= 512) else {
+            let said = "the agent gave no name for the conversation";
+            return self.fail(own_trouble(FailureClass::Agent, said));
+        };
+        self.session = session;
+        let choices = choices(result, &self.session, &self.start);
+        let named = Event::Session {
+            id: self.session.clone(),
+        };
+        let mut steps = vec![Step::Tell(named)];
+        steps.extend(choices.missing.into_iter().map(progress));
+        steps.extend(self.choose(choices.made.into_iter()));
+        steps
+    }
+
+    fn choose(&mut self, mut rest: std::vec::IntoIter<Choice>) -> Vec<Step> {
+        let step = match rest.next() {
+            Some(Choice { method, params }) => {
+                self.stage = Stage::Choosing(rest);
+                self.ask(method, params)
+            }
+            None => {
+                self.stage = Stage::Prompting;
+                let text = json!([{"type": "text", "text": self.start.prompt}]);
+                self.ask(
+                    "session/prompt",
+                    json!({"sessionId": self.session, "prompt": text}),
+                )
+            }
+        };
+        vec![step]
+    }
+
+    fn ended(&mut self, result: &Value) -> Vec<Step> {
+        let (events, ok) = prompted::ended(result);
+        let mut steps = self.over(if ok { ANSWERED } else { FAILED });
+        let at = steps.len() - 1;
+        steps.splice(at..at, events.into_iter().map(Step::Tell));
+        steps
+    }
+
+    fn notified(&mut self, method: &str, params: &Value) -> Vec<Step> {
+        let is_ours = params["sessionId"].as_str() == Some(&self.session);
+        match (method, &self.stage) {
+            ("session/update", Stage::Prompting | Stage::Stopping) if is_ours => {
+                let events = self.told.update(&params["update"]);
+                events.into_iter().map(Step::Tell).collect()
+            }
+            // What is said again of an old conversation, or of one within ours.
+            ("session/update", _) => Vec::new(),
+            // An agent's own additions begin like this, and may be left alone.
+            (own, _) if own.starts_with('_') || own.starts_with("$/") => Vec::new(),
+            _ => vec![unknown(method, &params.to_string())],
+        }
+    }
+
+    /// The agent asks: only for permissions, since nothing else was offered.
+    fn asked(&mut self, method: &str, id: &Value, params: &Value) -> Vec<Step> {
+        if method != "session/request_permission" {
+            return vec![Step::Send(wire::no_such_method(id, method))];
+        }
+        let call = self.told.call(&params["toolCall"]);
+        let is_stopping = !matches!(self.stage, Stage::Prompting);
+        let is_allowed = !is_stopping && call.is_allowed(self.start.permissions, &self.start.cwd);
+        let chosen = if is_stopping {
+            None
+        } else {
+            option(&params["options"], is_allowed)
+        };
+        let is_denied = !is_stopping && (!is_allowed || chosen.is_none());
+        let outcome = match chosen {
+            Some(option) => json!({"outcome": {"outcome": "selected", "optionId": option}}),
+            None => json!({"outcome": {"outcome": "cancelled"}}),
+        };
+        let denied = is_denied.then(|| Event::Denied { what: call.phrase() });
+        let told = denied.map(Step::Tell);
+        told.into_iter()
+            .chain([Step::Send(response(id, outcome))])
+            .collect()
+    }
+}
+
+fn own_trouble(class: FailureClass, said: &str) -> Trouble {
+    Trouble {
+        class,
+        status: None,
+        again: None,
+        said: cap_text(said),
+        matter: Matter::Provider,
+    }
+}
+
+fn progress(text: String) -> Step {
+    Step::Tell(Event::Progress { text })
+}
+
+fn unknown(kind: &str, body: &str) -> Step {
+    Step::Tell(Event::Unknown {
+        kind: cap_text(kind),
+        body: cap_text(body),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+use cs_harness::Permissions;
+use proptest::prelude::*;
+
+use super::*;
+
+fn start() -> Start {
+    Start {
+        prompt: "do it".to_owned(),
+        session: None,
+        cwd: "/tree".to_owned(),
+        permissions: Permissions::Edit,
+        model: None,
+        effort: None,
+    }
+}
+
+/// A dialogue that was led up to the prompt.
+fn prompting(start: Start) -> Dialogue {
+    let mut dialogue = Dialogue::new(start);
+    dialogue.greet();
+    say(&mut dialogue, &json!({"id": 1, "result": {"protocolVersion": 1}}));
+    say(&mut dialogue, &json!({"id": 2, "result": {"sessionId": "s"}}));
+    assert!(matches!(dialogue.stage, Stage::Prompting));
+    dialogue
+}
+
+fn say(dialogue: &mut Dialogue, message: &Value) -> Vec<Step> {
+    dialogue.line(message.to_string().as_bytes())
+}
+
+fn sent(steps: &[Step]) -> Vec<(&str, &Value)> {
+    let sent = steps.iter().filter_map(|step| match step {
+        Step::Send(message) => Some(message),
+        Step::Tell(_) | Step::Over(_) => None,
+    });
+    sent.map(|message| (message["method"].as_str().unwrap_or("answer"), &message["params"]))
+        .collect()
+}
+
+fn failure(steps: &[Step]) -> Option<&Trouble> {
+    steps.iter().find_map(|step| match step {
+        Step::Tell(Event::Failed(trouble)) => Some(trouble),
+        _ => None,
+    })
+}
+
+fn ask_permission(dialogue: &mut Dialogue, kind: &str, path: &str) -> (Value, bool) {
+    let steps = say(
+        dialogue,
+        &json!({"id": "q", "method": "session/request_permission", "params": {"sessionId": "s",
+            "toolCall": {"toolCallId": "1", "title": "change it", "kind": kind, "locations": [{"path": path}]},
+            "options": [{"optionId": "y", "kind": "allow_once"}, {"optionId": "n", "kind": "reject_once"}]}}),
+    );
+    let denied = steps
+        .iter()
+        .any(|step| matches!(step, Step::Tell(Event::Denied { .. })));
+    let Some(Step::Send(answer)) = steps.last() else {
+        panic!("no answer: {steps:?}");
+    };
+    assert_eq!(answer["id"], "q");
+    (answer["result"]["outcome"].clone(), denied)
+}
+
+#[test]
+fn a_dialogue_from_the_greeting_to_the_answer() {
+    let mut dialogue = Dialogue::new(start());
+    assert_eq!(sent(&dialogue.greet())[0].0, "initialize");
+    let steps = say(
+        &mut dialogue,
+        &json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1, "agentInfo": {"name": "a", "version": "2"}}}),
+    );
+    assert!(matches!(&steps[0], Step::Tell(Event::Started { version: Some(v), .. }) if v == "2"));
+    assert_eq!(
+        sent(&steps),
+        [("session/new", &json!({"cwd": "/tree", "mcpServers": []}))]
+    );
+    assert_eq!(dialogue.awaits(), Some(2));
+    let steps = say(&mut dialogue, &json!({"id": 2, "result": {"sessionId": "s"}}));
+    let prompt = json!({"sessionId": "s", "prompt": [{"type": "text", "text": "do it"}]});
+    assert_eq!(sent(&steps), [("session/prompt", &prompt)]);
+    assert_eq!(dialogue.awaits(), None);
+    say(
+        &mut dialogue,
+        &json!({"method": "session/update", "params": {"sessionId": "s",
+            "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "PONG"}}}}),
+    );
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 3, "result": {"stopReason": "end_turn"}}),
+    );
+    let said = Event::Said {
+        text: "PONG".to_owned(),
+    };
+    assert_eq!(
+        steps,
+        [
+            Step::Tell(said),
+            Step::Tell(Event::End { ok: true }),
+            Step::Over(ANSWERED)
+        ]
+    );
+}
+
+#[test]
+fn a_conversation_is_loaded_and_what_is_said_again_is_left_out() {
+    let mut dialogue = Dialogue::new(Start {
+        session: Some("old".to_owned()),
+        ..start()
+    });
+    dialogue.greet();
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}}),
+    );
+    let params = json!({"cwd": "/tree", "mcpServers": [], "sessionId": "old"});
+    assert_eq!(sent(&steps), [("session/load", &params)]);
+    let again = json!({"method": "session/update", "params": {"sessionId": "old",
+        "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "again"}}}});
+    assert_eq!(say(&mut dialogue, &again), []);
+    let steps = say(&mut dialogue, &json!({"id": 2, "result": null}));
+    assert_eq!(steps[0], Step::Tell(Event::Session { id: "old".to_owned() }));
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 3, "result": {"stopReason": "end_turn"}}),
+    );
+    assert_eq!(steps, [Step::Tell(Event::End { ok: true }), Step::Over(ANSWERED)]);
+}
+
+#[test]
+fn a_conversation_that_the_agent_does_not_know_is_told_as_that() {
+    let mut dialogue = Dialogue::new(Start {
+        session: Some("old".to_owned()),
+        ..start()
+    });
+    dialogue.greet();
+    say(
+        &mut dialogue,
+        &json!({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}}),
+    );
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 2, "error": {"code": -32602, "message": "Invalid session"}}),
+    );
+    assert_eq!(
+        failure(&steps).map(|trouble| trouble.matter),
+        Some(Matter::NoSuchSession)
+    );
+    assert_eq!(steps.last(), Some(&Step::Over(FAILED)));
+}
+
+#[test]
+fn nobody_signed_in_is_told_as_that_wherever_it_comes() {
+    let error = json!({"code": -32000, "message": "Authentication required"});
+    for at in 1..=3 {
+        let mut dialogue = Dialogue::new(start());
+        dialogue.greet();
+        for id in 1..at {
+            say(
+                &mut dialogue,
+                &json!({"id": id, "result": {"protocolVersion": 1, "sessionId": "s"}}),
+            );
+        }
+        let steps = say(&mut dialogue, &json!({"id": at, "error": error}));
+        let class = failure(&steps).map(|trouble| trouble.class);
+        assert_eq!(class, Some(FailureClass::Authentication), "{at}");
+    }
+}
+
+#[test]
+fn another_version_of_the_protocol_is_refused() {
+    let mut dialogue = Dialogue::new(start());
+    dialogue.greet();
+    let steps = say(&mut dialogue, &json!({"id": 1, "result": {"protocolVersion": 2}}));
+    assert_eq!(
+        failure(&steps).map(|trouble| trouble.class),
+        Some(FailureClass::InvalidRequest)
+    );
+}
+
+#[test]
+fn permissions_are_answered_and_what_is_denied_is_told() {
+    let mut dialogue = prompting(start());
+    let yes = json!({"outcome": "selected", "optionId": "y"});
+    let no = json!({"outcome": "selected", "optionId": "n"});
+    assert_eq!(
+        ask_permission(&mut dialogue, "edit", "/tree/a"),
+        (yes.clone(), false)
+    );
+    assert_eq!(
+        ask_permission(&mut dialogue, "edit", "/etc/a"),
+        (no.clone(), true)
+    );
+    assert_eq!(ask_permission(&mut dialogue, "execute", "/tree"), (no, true));
+    let mut dialogue = prompting(Start {
+        permissions: Permissions::Full,
+        ..start()
+    });
+    assert_eq!(ask_permission(&mut dialogue, "execute", "/etc"), (yes, false));
+}
+
+#[test]
+fn a_request_knows_what_was_told_of_its_call_before() {
+    let mut dialogue = prompting(start());
+    say(
+        &mut dialogue,
+        &json!({"method": "session/update", "params": {"sessionId": "s", "update": {"sessionUpdate": "tool_call",
+            "toolCallId": "1", "title": "t", "kind": "execute", "rawInput": {"command": "git add -A"}}}}),
+    );
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 9, "method": "session/request_permission", "params": {"toolCall": {"toolCallId": "1"},
+            "options": [{"optionId": "y", "kind": "allow_once"}]}}),
+    );
+    let Step::Send(answer) = &steps[0] else {
+        panic!("{steps:?}");
+    };
+    assert_eq!(answer["result"]["outcome"]["optionId"], "y");
+}
+
+#[test]
+fn what_was_not_offered_is_refused() {
+    let mut dialogue = prompting(start());
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 5, "method": "fs/write_text_file", "params": {}}),
+    );
+    assert!(matches!(&steps[..], [Step::Send(answer)] if answer["error"]["code"] == -32601));
+}
+
+#[test]
+fn a_stop_calls_the_prompt_off_and_waits_for_its_end() {
+    let mut dialogue = prompting(start());
+    let steps = dialogue.stop();
+    assert_eq!(sent(&steps), [("session/cancel", &json!({"sessionId": "s"}))]);
+    let (outcome, denied) = ask_permission(&mut dialogue, "edit", "/tree/a");
+    assert_eq!((outcome, denied), (json!({"outcome": "cancelled"}), false));
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 3, "result": {"stopReason": "cancelled"}}),
+    );
+    assert_eq!(steps, [Step::Over(STOPPED)]);
+}
+
+#[test]
+fn a_stop_before_the_prompt_ends_at_once() {
+    let mut dialogue = Dialogue::new(start());
+    dialogue.greet();
+    assert_eq!(dialogue.stop(), [Step::Over(STOPPED)]);
+}
+
+#[test]
+fn a_model_that_the_agent_refuses_is_an_invalid_request() {
+    let mut dialogue = Dialogue::new(Start {
+        model: Some("m".to_owned()),
+        ..start()
+    });
+    dialogue.greet();
+    say(&mut dialogue, &json!({"id": 1, "result": {"protocolVersion": 1}}));
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 2, "result": {"sessionId": "s", "models": {"availableModels": []}}}),
+    );
+    assert_eq!(sent(&steps)[0].0, "session/set_model");
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 3, "error": {"code": -32603, "message": "no"}}),
+    );
+    assert_eq!(
+        failure(&steps).map(|trouble| trouble.class),
+        Some(FailureClass::InvalidRequest)
+    );
+}
+
+#[test]
+fn garbage_is_kept_and_changes_nothing() {
+    let mut dialogue = prompting(start());
+    for line in [
+        "Loaded cached credentials.",
+        "{",
+        "[]",
+        "7",
+        "\u{1b}[31mred",
+        r#"{"id":99,"result":{}}"#,
+    ] {
+        let steps = dialogue.line(line.as_bytes());
+        assert!(
+            steps
+                .iter()
+                .all(|step| matches!(step, Step::Tell(Event::Unknown { .. }))),
+            "{line}: {steps:?}"
+        );
+    }
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 3, "result": {"stopReason": "end_turn"}}),
+    );
+    assert_eq!(steps.last(), Some(&Step::Over(ANSWERED)));
+}
+
+/// Messages of an agent, and pieces of them in places where they do not belong.
+fn message() -> impl Strategy<Value = Vec<u8>> {
+    let whole = prop::sample::select(vec![
+        json!({"id": 1, "result": {"protocolVersion": 1}}),
+        json!({"id": 2, "result": {"sessionId": "s"}}),
+        json!({"id": 3, "result": {"stopReason": "end_turn"}}),
+        json!({"id": 2, "result": null}),
+        json!({"id": 1, "error": {"code": 1e300, "message": 7}}),
+        json!({"id": 3, "error": {"code": 429, "message": "no", "data": [1]}}),
+        json!({"method": "session/update", "params": 7}),
+        json!({"method": "session/update", "params": {"sessionId": "s", "update": {"sessionUpdate": "tool_call"}}}),
+        json!({"method": "session/request_permission", "id": null, "params": []}),
+        json!({"method": "session/request_permission", "id": 4, "params": {"options": [[]]}}),
+        json!({"method": "x", "id": {}}),
+    ]);
+    let whole = whole.prop_map(|message| message.to_string().into_bytes());
+    prop_oneof![whole, prop::collection::vec(any::<u8>(), 0..60)]
+}
+
+proptest! {
+    #[test]
+    fn any_lines_are_taken_and_nothing_follows_the_end(lines in prop::collection::vec(message(), 0..30)) {
+        let mut dialogue = Dialogue::new(start());
+        let mut steps = dialogue.greet();
+        for line in &lines {
+            steps.extend(dialogue.line(line));
+        }
+        let over = steps.iter().position(|step| matches!(step, Step::Over(_)));
+        prop_assert!(over.is_none_or(|at| at + 1 == steps.len()), "{steps:?}");
+    }
+}

@@ -1,0 +1,221 @@
+//! Whether a tool of the agent may be used: nobody is there to be asked.
+
+use std::path::{Component, Path, PathBuf};
+
+use cs_harness::{COMMIT_COMMANDS, Permissions};
+use serde_json::Value;
+
+/// What is known of a tool call: its parts come in several messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) title: String,
+    pub(crate) kind: String,
+    pub(crate) places: Vec<String>,
+    pub(crate) command: Option<String>,
+}
+
+/// Of a call so many places are looked at. One with more is not allowed where places count.
+const PLACES_MAX: usize = 100;
+
+/// Keys under which agents name a file in a tool's arguments.
+const PLACE_KEYS: [&str; 5] = ["path", "file_path", "filePath", "absolute_path", "target_file"];
+
+impl Call {
+    /// Takes over what a message tells of the call.
+    pub(crate) fn learn(&mut self, message: &Value) {
+        let text = |key: &str| message.get(key).and_then(Value::as_str);
+        if let Some(title) = text("title") {
+            self.title = short(title);
+        }
+        if let Some(kind) = text("kind") {
+            self.kind = short(kind);
+        }
+        let input = message.get("rawInput").unwrap_or(&Value::Null);
+        for place in places(message, input) {
+            if self.places.len() <= PLACES_MAX && !self.places.contains(&place) {
+                self.places.push(place);
+            }
+        }
+        if let Some(command) = command(input) {
+            self.command = Some(command);
+        }
+    }
+
+    /// What it is, for people.
+    pub(crate) fn phrase(&self) -> String {
+        match (self.title.as_str(), self.kind.as_str()) {
+            ("", "") => "a tool".to_owned(),
+            ("", kind) => kind.to_owned(),
+            (title, "") => title.to_owned(),
+            (title, kind) => format!("{kind}: {title}"),
+        }
+    }
+
+    /// Whether the call stays within the permissions.
+    pub(crate) fn is_allowed(&self, permissions: Permissions, cwd: &str) -> bool {
+        match permissions {
+            Permissions::Full => true,
+            Permissions::Edit => match self.kind.as_str() {
+                "read" | "search" | "think" => true,
+                "edit" | "delete" | "move" => self.is_inside(cwd),
+                "execute" => self.command.as_deref().is_some_and(is_for_a_commit),
+                _ => false,
+            },
+        }
+    }
+
+    /// Whether it names places, and all of them lie in the directory. Links are not followed: this holds a careless agent, not
+    /// one that means harm.
+    fn is_inside(&self, cwd: &str) -> bool {
+        let cwd = Path::new(cwd);
+        let inside = |place: &String| {
+            let place = place.strip_prefix("file://").unwrap_or(place);
+            plain(&cwd.join(place)).is_some_and(|place| place.starts_with(cwd) && place != cwd)
+        };
+        !self.places.is_empty() && self.places.len() <= PLACES_MAX && self.places.iter().all(inside)
+    }
+}
+
+/// A path without `.` and `..`; nothing for one that leads above its root.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let mut all = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                if !all.pop() {
+                    return None;
+                }
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => all.push(part),
+        }
+    }
+    Some(all)
+}
+
+fn places(message: &Value, input: &Value) -> Vec<String> {
+    let list = |key: &str| message.get(key).and_then(Value::as_array).into_iter().flatten();
+    let in_list = |item: &Value| item.get("path").and_then(Value::as_str).map(str::to_owned);
+    let named = list("locations").chain(list("content")).filter_map(in_list);
+    let given = PLACE_KEYS
+        .iter()
+        .filter_map(|key| input.get(*key)?.as_str())
+        .map(str::to_owned);
+    named.chain(given).take(PLACES_MAX + 1).collect()
+}
+
+fn command(input: &Value) -> Option<String> {
+    match input.get("command")? {
+        Value::String(text) => Some(text.clone()),
+        // A list is no line of a shell: its words are what they are.
+        Value::Array(words) => {
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            words.map(|words| words.join(" "))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a line of a shell is one command of those that a commit needs, and nothing else.
+fn is_for_a_commit(line: &str) -> bool {
+    const MORE_THAN_ONE: [char; 11] = [';', '|', '&', '`', '$', '(', ')', '<', '>', '\n', '\r'];
+    let line = line.trim();
+    let is_named = |command: &str| {
+        let rest = line.strip_prefix(command);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    !line.contains(MORE_THAN_ONE) && COMMIT_COMMANDS.iter().any(|command| is_named(command))
+}
+
+/// A title that people see, cut.
+pub(crate) fn short(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(200) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+/// The answer to choose among those that the agent offers; nothing where none fits.
+pub(crate) fn option(options: &Value, is_allowed: bool) -> Option<String> {
+    let kinds = match is_allowed {
+        true => ["allow_once", "allow_always"],
+        false => ["reject_once", "reject_always"],
+    };
+    let offered = options.as_array()?;
+    let of_kind = |kind: &str| {
+        let found = offered
+            .iter()
+            .find(|option| option.get("kind").and_then(Value::as_str) == Some(kind))?;
+        found.get("optionId")?.as_str().map(str::to_owned)
+    };
+    kinds.into_iter().find_map(of_kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn edit_allows(message: &Value) -> bool {
+        let mut call = Call::default();
+        call.learn(message);
+        assert!(call.is_allowed(Permissions::Full, "/tree"));
+        call.is_allowed(Permissions::Edit, "/tree")
+    }
+
+    #[test]
+    fn edit_allows_changes_inside_the_tree_and_what_a_commit_needs() {
+        let allowed = [
+            json!({"kind": "read", "locations": [{"path": "/etc/passwd"}]}),
+            json!({"kind": "search"}),
+            json!({"kind": "edit", "locations": [{"path": "/tree/a"}, {"path": "/tree/b/../c"}]}),
+            json!({"kind": "edit", "locations": [{"path": "a/b"}]}),
+            json!({"kind": "edit", "content": [{"type": "diff", "path": "/tree/a", "newText": ""}]}),
+            json!({"kind": "delete", "rawInput": {"file_path": "/tree/a"}}),
+            json!({"kind": "execute", "rawInput": {"command": "git commit -m 'a b'"}}),
+            json!({"kind": "execute", "rawInput": {"command": ["git", "status"]}}),
+        ];
+        for message in allowed {
+            assert!(edit_allows(&message), "{message}");
+        }
+    }
+
+    #[test]
+    fn edit_allows_nothing_else() {
+        let denied = [
+            json!({}),
+            json!({"kind": "other"}),
+            json!({"kind": "fetch", "rawInput": {"url": "http://x"}}),
+            json!({"kind": "edit"}),
+            json!({"kind": "edit", "locations": [{"path": "/tree/a"}, {"path": "/etc/passwd"}]}),
+            json!({"kind": "edit", "locations": [{"path": "/tree/../etc/passwd"}]}),
+            json!({"kind": "edit", "locations": [{"path": "/trees/a"}]}),
+            json!({"kind": "edit", "locations": [{"path": "/../../.."}]}),
+            json!({"kind": "delete", "locations": [{"path": "/tree"}]}),
+            json!({"kind": "execute", "rawInput": {"command": "rm -r ."}}),
+            json!({"kind": "execute", "rawInput": {"command": "git push"}}),
+            json!({"kind": "execute", "rawInput": {"command": "git commit -m x; rm -r ."}}),
+            json!({"kind": "execute", "rawInput": {"command": "git commit-tree x"}}),
+            json!({"kind": "execute", "rawInput": {"command": "git add $(rm x)"}}),
+            json!({"kind": "execute", "title": "git status"}),
+        ];
+        for message in denied {
+            assert!(!edit_allows(&message), "{message}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_chosen_by_its_kind_and_once_before_always() {
+        let offered = json!([
+            {"optionId": "always", "kind": "allow_always"},
+            {"optionId": "once", "kind": "allow_once"},
+            {"optionId": "no", "kind": "reject_once"},
+        ]);
+        assert_eq!(option(&offered, true).as_deref(), Some("once"));
+        assert_eq!(option(&offered, false).as_deref(), Some("no"));
+        assert_eq!(option(&json!([{"optionId": "x", "kind": "odd"}]), true), None);
+        assert_eq!(option(&json!("odd"), false), None);
+    }
+}

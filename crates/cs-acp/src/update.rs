@@ -1,0 +1,218 @@
+//! What an agent tells on its way.
+
+use std::collections::BTreeMap;
+
+use cs_harness::{Event, Tail, UsageReport, UsageSpan, UsageTotals, cap_text};
+use serde_json::Value;
+
+use crate::permission::{Call, short};
+
+/// Of so many tool calls it is remembered what they are.
+const CALLS_MAX: usize = 1000;
+
+/// What the agent is in the middle of.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    calls: BTreeMap<String, Known>,
+    /// The words of the message that is coming.
+    text: Tail,
+    message: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    call: Call,
+    is_over: bool,
+}
+
+impl Told {
+    /// What an update tells.
+    pub(crate) fn update(&mut self, update: &Value) -> Vec<Event> {
+        let kind = update
+            .get("sessionUpdate")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        match kind {
+            "agent_message_chunk" => self.chunk(update),
+            "tool_call" | "tool_call_update" => self.tool(update),
+            "usage_update" => cost(update).into_iter().collect(),
+            "agent_thought_chunk"
+            | "user_message_chunk"
+            | "plan"
+            | "plan_update"
+            | "plan_removed"
+            | "available_commands_update"
+            | "current_mode_update"
+            | "config_option_update"
+            | "session_info_update"
+            | "notice"
+            | "compaction_update"
+            | "compaction_summary_chunk" => Vec::new(),
+            _ => vec![Event::Unknown {
+                kind: cap_text(kind),
+                body: cap_text(&update.to_string()),
+            }],
+        }
+    }
+
+    /// The message that has come, if it has words.
+    pub(crate) fn said(&mut self) -> Option<Event> {
+        self.message = None;
+        let text = std::mem::take(&mut self.text).render();
+        (!text.trim().is_empty()).then_some(Event::Said { text })
+    }
+
+    /// What is known of the call that a request is about, with what the request itself tells.
+    pub(crate) fn call(&self, asked: &Value) -> Call {
+        let known = id_of(asked).and_then(|id| self.calls.get(&id));
+        let mut call = known.map(|known| known.call.clone()).unwrap_or_default();
+        call.learn(asked);
+        call
+    }
+
+    /// Messages come in pieces; a piece of another message ends the one before.
+    fn chunk(&mut self, update: &Value) -> Vec<Event> {
+        let message = update.get("messageId").and_then(Value::as_str);
+        let is_new = message.is_some() && self.message.as_deref() != message;
+        let before = if is_new { self.said() } else { None };
+        if is_new {
+            self.message = message.map(short);
+        }
+        let content = update.get("content").unwrap_or(&Value::Null);
+        if let Some(text) = content.get("text").and_then(Value::as_str) {
+            self.text.push(text);
+        }
+        before.into_iter().collect()
+    }
+
+    fn tool(&mut self, update: &Value) -> Vec<Event> {
+        let Some(id) = id_of(update) else {
+            return Vec::new();
+        };
+        let mut events: Vec<Event> = self.said().into_iter().collect();
+        let is_new = !self.calls.contains_key(&id);
+        if is_new && self.calls.len() >= CALLS_MAX {
+            self.calls.pop_first();
+        }
+        let known = self.calls.entry(id.clone()).or_default();
+        known.call.learn(update);
+        if is_new {
+            events.push(started(&id, update, &known.call));
+        }
+        let ok = match update.get("status").and_then(Value::as_str) {
+            Some("completed") => Some(true),
+            Some("failed") => Some(false),
+            Some(_) | None => None,
+        };
+        if let (Some(ok), false) = (ok, known.is_over) {
+            known.is_over = true;
+            events.push(Event::ToolEnd { call: id, ok });
+        }
+        events
+    }
+}
+
+fn started(id: &str, update: &Value, call: &Call) -> Event {
+    let name = update.get("name").and_then(Value::as_str).map(short);
+    let kind = Some(call.kind.clone()).filter(|kind| !kind.is_empty());
+    Event::ToolStart {
+        call: id.to_owned(),
+        tool: name.or(kind).unwrap_or_else(|| "tool".to_owned()),
+        about: call.title.clone(),
+    }
+}
+
+fn id_of(message: &Value) -> Option<String> {
+    message.get("toolCallId")?.as_str().map(short)
+}
+
+/// What the conversation has cost by now, where an agent tells it.
+fn cost(update: &Value) -> Option<Event> {
+    let cost = update.get("cost")?;
+    if cost.get("currency")?.as_str()? != "USD" {
+        return None;
+    }
+    let amount = cost.get("amount")?.as_f64()?;
+    if !(0.0..1e12).contains(&amount) {
+        return None;
+    }
+    let totals = UsageTotals {
+        cost_micro_usd: Some((amount * 1e6).round() as u64),
+        ..UsageTotals::default()
+    };
+    let span = UsageSpan::Session;
+    Some(Event::Usage(UsageReport { span, totals }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn chunk(text: &str) -> Value {
+        json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+    }
+
+    fn said(text: &str) -> Event {
+        Event::Said {
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn pieces_are_one_message_until_a_tool_is_used() {
+        let mut told = Told::default();
+        let mut events: Vec<Event> = Vec::new();
+        for update in [
+            chunk("I will "),
+            chunk("look."),
+            json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls", "kind": "execute", "status": "pending"}),
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "in_progress"}),
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "failed"}),
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "failed"}),
+            chunk("Done."),
+        ] {
+            events.extend(told.update(&update));
+        }
+        events.extend(told.said());
+        let started = Event::ToolStart {
+            call: "1".to_owned(),
+            tool: "execute".to_owned(),
+            about: "ls".to_owned(),
+        };
+        let ended = Event::ToolEnd {
+            call: "1".to_owned(),
+            ok: false,
+        };
+        assert_eq!(events, [said("I will look."), started, ended, said("Done.")]);
+    }
+
+    #[test]
+    fn a_new_message_ends_the_one_before() {
+        let piece = |id: &str, text: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": text}});
+        let mut told = Told::default();
+        assert_eq!(told.update(&piece("a", "one")), []);
+        assert_eq!(told.update(&piece("a", " two")), []);
+        assert_eq!(told.update(&piece("b", "three")), [said("one two")]);
+        assert_eq!(told.said(), Some(said("three")));
+        assert_eq!(told.said(), None);
+    }
+
+    #[test]
+    fn calls_are_remembered_up_to_a_limit() {
+        let mut told = Told::default();
+        for id in 0..CALLS_MAX + 10 {
+            told.update(
+                &json!({"sessionUpdate": "tool_call", "toolCallId": format!("{id:05}"), "title": "x"}),
+            );
+        }
+        assert_eq!(told.calls.len(), CALLS_MAX);
+    }
+
+    #[test]
+    fn an_update_that_is_not_known_is_kept() {
+        let events = Told::default().update(&json!({"sessionUpdate": "later", "x": 1}));
+        assert!(matches!(&events[..], [Event::Unknown { kind, .. }] if kind == "later"));
+    }
+}
