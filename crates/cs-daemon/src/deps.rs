@@ -17,6 +17,7 @@ use cs_supervise::{Containment, Limits};
 
 use crate::attempt::Sandbox;
 use crate::borders::Borders;
+use crate::choices::AgentChoices;
 use crate::executions::Executions;
 use crate::host::Host;
 use crate::leftovers::Leftovers;
@@ -81,6 +82,8 @@ pub struct Settings {
     pub limits: BTreeMap<String, Limits>,
     /// How the processes of an agent are held together, by the agent's name; one that is not there: by the best means that there are.
     pub containment: BTreeMap<String, Containment>,
+    /// What a person has chosen for an agent, by the agent's name.
+    pub choices: BTreeMap<String, AgentChoices>,
 }
 
 impl Default for Settings {
@@ -93,6 +96,7 @@ impl Default for Settings {
             min_free_bytes: 64 * 1024 * 1024,
             limits: BTreeMap::new(),
             containment: BTreeMap::new(),
+            choices: BTreeMap::new(),
         }
     }
 }

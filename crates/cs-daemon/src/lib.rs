@@ -12,6 +12,7 @@
 mod admission;
 mod attempt;
 mod borders;
+mod choices;
 mod claims;
 mod context;
 pub mod control;
@@ -34,6 +35,7 @@ mod trees;
 pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
 pub use attempt::{BROUGHT, Sandbox, SetupStatus, setup_status};
 pub use borders::{Border, Borders};
+pub use choices::AgentChoices;
 pub use daemon::{Daemon, DaemonError, Ended, GoingOn, LandingLeft, LandingStage, Mode};
 pub use deps::{
     AgentRules, Checkouts, Deps, LandingPolicy, MachineIdentity, Preparation, RecordPorts, Reporter,

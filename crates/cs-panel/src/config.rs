@@ -1,5 +1,6 @@
 //! The configuration file of this machine: agents and persons. It never leaves the machine, so it may hold local paths.
 
+mod agents;
 mod budget;
 mod edit;
 mod place;
@@ -7,13 +8,16 @@ mod place;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cs_harness::{AgentConfig, HarnessKind};
+use cs_daemon::AgentChoices;
+use cs_harness::AgentConfig;
 use cs_model::{AgentName, Person};
 use cs_supervise::{Containment, Limits};
 use serde::Deserialize;
 
+use agents::Agent;
+pub(crate) use agents::{May, Own, Word, permissions_word, settings_word};
 use budget::Budgets;
-pub(crate) use edit::{add_agent, remove_agent};
+pub(crate) use edit::{NewAgent, add_agent, permit_agent, remove_agent};
 use place::explain;
 
 use crate::disk;
@@ -46,6 +50,8 @@ pub(crate) struct Config {
     pub(crate) limits: BTreeMap<AgentName, Limits>,
     /// How the processes of each agent are held together.
     pub(crate) containment: BTreeMap<AgentName, Containment>,
+    /// What was chosen for each agent beside its command.
+    pub(crate) choices: BTreeMap<AgentName, AgentChoices>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -64,16 +70,6 @@ struct File {
     limits: Budgets,
     #[serde(default)]
     agents: BTreeMap<Text<AgentName>, Agent>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Agent {
-    command: Argv,
-    harness: Option<Text<HarnessKind>>,
-    containment: Option<Means>,
-    #[serde(default)]
-    limits: Budgets,
 }
 
 /// Whose cards this machine takes.
@@ -191,6 +187,7 @@ impl Config {
             agents: BTreeMap::new(),
             limits: BTreeMap::new(),
             containment: BTreeMap::new(),
+            choices: BTreeMap::new(),
         }
     }
 
@@ -213,9 +210,13 @@ impl Config {
             (name.clone(), means.into())
         });
         let containment = containment.collect();
+        let choices = file
+            .agents
+            .iter()
+            .map(|(Text(name), agent)| (name.clone(), agent.choices.clone()));
+        let choices = choices.collect();
         let agents = file.agents.into_iter().map(|(Text(name), agent)| {
-            let kind = agent.harness.map_or(HarnessKind::Plain, |Text(kind)| kind);
-            let agent = AgentConfig::new(name.as_str(), agent.command.0, kind)
+            let agent = AgentConfig::new(name.as_str(), agent.argv, agent.kind)
                 .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
             Ok((name, agent))
         });
@@ -228,6 +229,7 @@ impl Config {
             agents: agents.collect::<Result<_, Failure>>()?,
             limits,
             containment,
+            choices,
             path,
         })
     }
@@ -281,6 +283,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use cs_harness::{HarnessKind, OwnSettings, Permissions};
+
     use super::*;
 
     fn parse(text: &str) -> Result<Config, String> {
@@ -304,6 +308,27 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_with_a_program_of_its_own_needs_no_command() {
+        let text = "[agents.c]\nharness = \"claude\"\nmodel = \"opus\"\neffort = \"high\"\npermissions = \"edit\"\n\
+                    settings = \"shut-out\"\nenv = { A_B = \"c d\" }\n";
+        let config = parse(text).expect("it is right");
+        let name: AgentName = "c".parse().expect("a name");
+        let agent = &config.agents[&name];
+        assert_eq!(
+            (agent.argv(), agent.kind()),
+            (&["claude".to_owned()][..], HarnessKind::Claude)
+        );
+        let choices = &config.choices[&name];
+        assert_eq!(choices.model.as_deref(), Some("opus"));
+        assert_eq!(choices.effort.as_deref(), Some("high"));
+        assert_eq!(choices.permissions, Some(Permissions::Edit));
+        assert_eq!(choices.settings, OwnSettings::ShutOut);
+        assert_eq!(choices.env["A_B"], "c d");
+        let plain = parse("[agents.c]\ncommand = [\"cat\"]\n").expect("it is right");
+        assert_eq!(plain.choices[&name], AgentChoices::default());
+    }
+
+    #[test]
     fn an_error_names_file_line_column_and_what_was_expected() {
         let cases = [
             (
@@ -323,6 +348,22 @@ mod tests {
             (
                 "[agents.x]\ncommand = [\"a\"]\nharness = \"json\"\n",
                 "c.toml:3:11: \"json\" is no harness",
+            ),
+            (
+                "[agents.x]\nharness = \"claude\"\nmodel = \"--bad\"\n",
+                "c.toml:3:9: `--bad` is no name of a model or an effort",
+            ),
+            (
+                "[agents.x]\nharness = \"claude\"\npermissions = \"all\"\n",
+                "c.toml:3:15: unknown variant `all`, expected `edit` or `full`",
+            ),
+            (
+                "[agents.x]\nharness = \"claude\"\nenv = { CS_PANEL_RUN = \"x\" }\n",
+                "c.toml:3:7: `CS_PANEL_RUN` is set by cs-panel itself",
+            ),
+            (
+                "[agents.x]\nharness = \"claude\"\nenv = 1\n",
+                "c.toml:3:7: `env`: invalid type: integer `1`, expected a table",
             ),
             (
                 "[agents.Big]\ncommand = [\"a\"]\n",

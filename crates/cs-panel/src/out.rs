@@ -125,3 +125,10 @@ pub(crate) fn stdout_is_terminal() -> bool {
 pub(crate) fn stdin_is_terminal() -> bool {
     io::stdin().is_terminal()
 }
+
+/// Asks a person at a terminal something, on standard error: the answer comes behind it.
+pub(crate) fn ask(text: &str) {
+    let mut err = io::stderr().lock();
+    // Nobody is there to answer when standard error is gone.
+    let _ = write!(err, "{}", text::harmless(text)).and_then(|()| err.flush());
+}

@@ -3,7 +3,8 @@
 
 mod landing;
 
-use cs_harness::AgentConfig;
+use cs_daemon::AgentChoices;
+use cs_harness::{AgentConfig, OwnSettings};
 use cs_model::{
     AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, MachineId, OperationId, PauseKind,
     RunId, Time, TurnId,
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 pub(crate) use landing::{LandingWire, PolicyWire, PreviewWire};
 
+use crate::config::{permissions_word, settings_word};
 use crate::standstill::{Standstill, Standstills};
 
 /// An agent of this machine.
@@ -22,6 +24,14 @@ pub(crate) struct AgentWire {
     pub(crate) command: Vec<String>,
     pub(crate) harness: String,
     pub(crate) default: bool,
+    /// The model that was chosen for it; null leaves it to the agent.
+    pub(crate) model: Option<String>,
+    /// The effort that was chosen for it; null leaves it to the agent.
+    pub(crate) effort: Option<String>,
+    /// What it may do; null where nobody has said it yet.
+    pub(crate) permissions: Option<&'static str>,
+    /// Whether the person's own settings of it hold.
+    pub(crate) settings: &'static str,
     /// Why it takes no work on this machine for now; null when it does.
     pub(crate) parked: Option<ParkWire>,
 }
@@ -54,8 +64,23 @@ impl AgentWire {
             command: agent.argv().to_vec(),
             harness: agent.kind().to_string(),
             default: default == Some(name),
+            model: None,
+            effort: None,
+            permissions: AgentChoices::default()
+                .permissions_of(agent.kind())
+                .map(permissions_word),
+            settings: settings_word(OwnSettings::default()),
             parked: None,
         }
+    }
+
+    /// Says what was chosen for it.
+    pub(crate) fn choosing(mut self, choices: &AgentChoices) -> Self {
+        self.model.clone_from(&choices.model);
+        self.effort.clone_from(&choices.effort);
+        self.permissions = self.permissions.or(choices.permissions.map(permissions_word));
+        self.settings = settings_word(choices.settings);
+        self
     }
 
     /// Says that it takes no work for now.

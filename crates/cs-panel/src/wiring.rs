@@ -133,6 +133,11 @@ fn settings(record: &Place, config: &Config, slots: u32) -> Settings {
             .iter()
             .map(|(name, containment)| (name.to_string(), *containment))
             .collect(),
+        choices: config
+            .choices
+            .iter()
+            .map(|(name, choices)| (name.to_string(), choices.clone()))
+            .collect(),
         ..usual
     }
 }

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cs_harness::{AgentConfig, Harness, PrivateFile};
+use cs_harness::{AgentConfig, Harness, PrivateFile, RunFacts};
 use cs_journal::ClaimedRun;
 use cs_model::{CardId, FailureClass, RunKind};
 use cs_record::RunBrief;
@@ -66,6 +66,18 @@ pub(crate) async fn make_ready(
     execution: &str,
 ) -> Result<Ready, Unready> {
     check_kind(row.kind)?;
+    let rules = rules_of(cx, brief)?;
+    let mut choices = cx
+        .deps
+        .settings
+        .choices
+        .get(&row.agent)
+        .cloned()
+        .unwrap_or_default();
+    choices.permissions = rules.permissions.or(choices.permissions);
+    let permissions = choices
+        .permissions_of(harness.kind())
+        .ok_or_else(|| unpermitted(&row.agent))?;
     let Ground {
         cwd,
         place,
@@ -73,11 +85,21 @@ pub(crate) async fn make_ready(
         mut files,
     } = ground(cx, row, brief).await?;
     let session = cx.journal.session(row.run).filter(|_| !row.fresh);
-    let facts = compose(row, brief, &place, session);
-    let rules = rules_of(cx, brief)?;
-    let launch = harness.launch(&facts);
-    let env = environment(cx, row.card, &launch.env);
     let execution = cx.state.execution(execution);
+    let facts = RunFacts {
+        new_session: cx.deps.ids.uuid_v7().to_string(),
+        model: choices.model.clone(),
+        effort: choices.effort.clone(),
+        permissions,
+        settings: choices.settings,
+        cwd: in_utf8(&cwd)?,
+        private_dir: in_utf8(&execution)?,
+        ..compose(row, brief, &place, session)
+    };
+    let mut launch = harness.launch(&facts);
+    // What a person has set goes before what is usual for an agent.
+    launch.env.extend(choices.env);
+    let env = environment(cx, row.card, &launch.env);
     let room = Room {
         kind: harness.kind(),
         tree: &cwd,
@@ -114,6 +136,27 @@ fn check_kind(kind: RunKind) -> Result<(), Unready> {
             reason: format!("this version of cs-panel starts owners only, not a run of the kind {kind}"),
         }),
     }
+}
+
+fn unpermitted(agent: &str) -> Unready {
+    Unready {
+        class: FailureClass::InvalidRequest,
+        reason: format!(
+            "nobody has said what the agent `{agent}` may do on this machine: set `permissions` of it to \"edit\" or \"full\" in the \
+             configuration, restart `cs-panel run`, then `cs-panel retry`"
+        ),
+    }
+}
+
+/// A path as it is told to an agent.
+fn in_utf8(path: &Path) -> Result<String, Unready> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        tracing::warn!(path = %path.display(), "a path is no UTF-8");
+        Unready {
+            class: FailureClass::InvalidRequest,
+            reason: "the path of its directory is no UTF-8, which agents cannot be told: use another state directory".to_owned(),
+        }
+    })
 }
 
 /// Finds the agent of a route.

@@ -1,15 +1,17 @@
 //! `agent add`, `agent remove` and `agent list`: the programs that do the work, in the configuration file of this machine.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use cs_daemon::AgentChoices;
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{AgentName, CardId};
 use cs_record::{CardFilter, Park, Route};
 use rustix::fs::Access;
 
 use crate::app::App;
-use crate::config;
+use crate::config::{self, May, NewAgent, Own, Word};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::wire::AgentWire;
@@ -43,10 +45,25 @@ pub(crate) struct AddArgs {
     /// What people call it: a-z, 0-9, `-`, `_`, `.`.
     name: String,
     /// It speaks the JSON-lines protocol; otherwise the prompt is its standard input and its standard output the answer.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "harness")]
     json_lines: bool,
+    /// Which agent it is and so how it is talked to: `claude`, `codex`, `opencode`, `pi`, or `plain` and `json-lines` for any command.
+    #[arg(long, value_name = "HARNESS")]
+    harness: Option<HarnessKind>,
+    /// The model, as the agent names it [default: what its own settings say].
+    #[arg(long)]
+    model: Option<Word>,
+    /// How much the model is to think, as the agent names it [default: what its own settings say].
+    #[arg(long)]
+    effort: Option<Word>,
+    /// What it may do without being asked; nobody is there to be asked.
+    #[arg(long, value_enum)]
+    permissions: Option<May>,
+    /// Whether your own settings of the agent hold: instructions, tool servers, hooks.
+    #[arg(long, value_enum, default_value_t)]
+    settings: Own,
     /// The program and its arguments. A path is noted as an absolute one; a name is looked up in PATH at each start.
-    #[arg(last = true, required = true, num_args = 1.., value_name = "COMMAND")]
+    #[arg(last = true, num_args = 1.., value_name = "COMMAND")]
     command: Vec<String>,
 }
 
@@ -94,22 +111,39 @@ pub(crate) fn parse_name(name: &str) -> Result<AgentName, Failure> {
 
 fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
     let name = parse_name(&args.name)?;
+    let kind = match args.harness {
+        Some(kind) => kind,
+        None if args.json_lines => HarnessKind::JsonLines,
+        None => HarnessKind::Plain,
+    };
     let mut argv = args.command;
+    if let (true, Some(program)) = (argv.is_empty(), kind.program()) {
+        argv.push(program.to_owned());
+    }
+    if argv.is_empty() {
+        return Err(Failure::Usage(format!(
+            "the harness `{kind}` drives any program, so say which: `cs-panel agent add {name} -- PROGRAM ARGUMENTS...`; or name an \
+             agent with `--harness`, such as `--harness claude`"
+        )));
+    }
     if let Some(program) = argv.first_mut() {
         *program = usable_program(&app.env, program)?;
     }
-    let kind = if args.json_lines {
-        HarnessKind::JsonLines
-    } else {
-        HarnessKind::Plain
+    let choices = AgentChoices {
+        model: args.model.map(|Word(word)| word),
+        effort: args.effort.map(|Word(word)| word),
+        permissions: args.permissions.map(Into::into),
+        settings: args.settings.into(),
+        env: BTreeMap::new(),
     };
     let agent =
         AgentConfig::new(name.as_str(), argv, kind).map_err(|error| Failure::Usage(error.to_string()))?;
-    let config = config::add_agent(&app.env, app.global.config.as_deref(), &agent)?;
+    let new = NewAgent { agent, choices };
+    let config = config::add_agent(&app.env, app.global.config.as_deref(), &new)?;
     if app.global.json {
         return app
             .out
-            .json(&AgentWire::new(&name, &agent, config.default_agent.as_ref()));
+            .json(&AgentWire::new(&name, &new.agent, config.default_agent.as_ref()).choosing(&new.choices));
     }
     app.out
         .line(&format!("added agent {name} to {}", config.path.display()))
@@ -172,7 +206,11 @@ async fn list(app: &App) -> Result<(), Failure> {
     };
     let agents = config.agents.iter().map(|(name, agent)| {
         let park = parks.iter().find(|park| park.route.agent == *name);
-        AgentWire::new(name, agent, default.as_ref()).parked(park)
+        let wire = AgentWire::new(name, agent, default.as_ref()).parked(park);
+        match config.choices.get(name) {
+            Some(choices) => wire.choosing(choices),
+            None => wire,
+        }
     });
     let agents: Vec<AgentWire> = agents.collect();
     if app.global.json {

@@ -1,5 +1,7 @@
 //! `send`: a message to a new or an existing card.
 
+mod permission;
+
 use std::io::Read;
 
 use clap::Args;
@@ -12,6 +14,7 @@ use time::format_description::well_known::Rfc3339;
 use super::agent::parse_name;
 use super::codebase;
 use crate::app::{App, Desk};
+use crate::config::May;
 use crate::failure::Failure;
 use crate::os::SystemIds;
 use crate::out;
@@ -39,6 +42,9 @@ pub(crate) struct SendArgs {
     /// The agent that does the work [default: default_agent of the configuration, or the only one].
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+    /// What that agent may do without being asked, where nobody has said it yet: it is noted in the configuration.
+    #[arg(long, value_enum, conflicts_with = "card")]
+    permissions: Option<May>,
     #[command(flatten)]
     plan: PlanArgs,
     /// The message; `-` or nothing reads standard input.
@@ -114,7 +120,9 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
         return deliver(app, &desk, to, (body, plan), None).await;
     }
     let named = args.agent.as_deref().map(parse_name).transpose()?;
-    let agent = app.config()?.choose_agent(named.as_ref())?;
+    let config = app.config()?;
+    let agent = config.choose_agent(named.as_ref())?;
+    permission::make_sure(app, &config, &agent, args.permissions)?;
     let title = title(args.title.as_deref(), &body)?;
     let desk = app.desk().await?;
     let place = place(app, &desk, args.codebase.as_deref()).await?;

@@ -3,29 +3,39 @@
 use std::fs;
 use std::path::Path;
 
-use cs_harness::AgentConfig;
+use cs_daemon::AgentChoices;
+use cs_harness::{AgentConfig, OwnSettings, Permissions};
 use cs_model::AgentName;
 use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
 
-use super::Config;
+use super::{Config, permissions_word, settings_word};
 use crate::disk;
 use crate::env::Env;
 use crate::failure::Failure;
+
+/// An agent that is to be added.
+#[derive(Debug)]
+pub(crate) struct NewAgent {
+    /// Its name, its command and how it is talked to.
+    pub(crate) agent: AgentConfig,
+    /// What was chosen for it.
+    pub(crate) choices: AgentChoices,
+}
 
 /// Adds an agent to the file, which is made if it is not there.
 ///
 /// # Errors
 /// The file is broken, has an agent of this name already, or cannot be written; it is then untouched.
-pub(crate) fn add_agent(env: &Env, given: Option<&Path>, agent: &AgentConfig) -> Result<Config, Failure> {
+pub(crate) fn add_agent(env: &Env, given: Option<&Path>, new: &NewAgent) -> Result<Config, Failure> {
     change(env, given, |present, text| {
-        let name = agent.name();
+        let name = new.agent.name();
         if present.agents.keys().any(|known| known.as_str() == name) {
             return Err(Failure::Usage(format!(
                 "there is an agent `{name}` already in {}; choose another name, or change it there",
                 present.path.display()
             )));
         }
-        with_agent(text, agent).map_err(|error| unchanged(&present.path, error))
+        with_agent(text, new).map_err(|error| unchanged(&present.path, error))
     })
 }
 
@@ -38,6 +48,21 @@ pub(crate) fn remove_agent(env: &Env, given: Option<&Path>, name: &AgentName) ->
         present.choose_agent(Some(name))?;
         let is_default = present.default_agent.as_ref() == Some(name);
         without_agent(text, name.as_str(), is_default).map_err(|error| unchanged(&present.path, error))
+    })
+}
+
+/// Says in the file what an agent may do.
+///
+/// # Errors
+/// The file is broken, has no such agent, or cannot be written; it is then untouched.
+pub(crate) fn permit_agent(
+    env: &Env,
+    given: Option<&Path>,
+    (name, may): (&AgentName, Permissions),
+) -> Result<Config, Failure> {
+    change(env, given, |present, text| {
+        present.choose_agent(Some(name))?;
+        permitted(text, name.as_str(), may).map_err(|error| unchanged(&present.path, error))
     })
 }
 
@@ -75,25 +100,59 @@ fn without_agent(text: &str, name: &str, is_default: bool) -> Result<String, tom
     Ok(document.to_string())
 }
 
-fn with_agent(text: &str, agent: &AgentConfig) -> Result<String, toml_edit::TomlError> {
+fn permitted(text: &str, name: &str, may: Permissions) -> Result<String, toml_edit::TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    let agents = document.get_mut("agents").and_then(Item::as_table_like_mut);
+    let agent = agents
+        .and_then(|agents| agents.get_mut(name))
+        .and_then(Item::as_table_like_mut);
+    if let Some(agent) = agent {
+        agent.insert("permissions", value(permissions_word(may)));
+    }
+    Ok(document.to_string())
+}
+
+fn with_agent(text: &str, new: &NewAgent) -> Result<String, toml_edit::TomlError> {
     let mut document: DocumentMut = text.parse()?;
     let agents = document.entry("agents").or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(true);
         Item::Table(table)
     });
-    let mut entry = Table::new();
-    entry.insert(
-        "command",
-        value(agent.argv().iter().map(String::as_str).collect::<Array>()),
-    );
-    entry.insert("harness", value(agent.kind().as_str()));
+    let agent = &new.agent;
+    let entry = entry(new);
     if let Some(inline) = agents.as_inline_table_mut() {
         inline.insert(agent.name(), Value::InlineTable(entry.into_inline_table()));
     } else if let Some(table) = agents.as_table_mut() {
         table.insert(agent.name(), Item::Table(entry));
     }
     Ok(document.to_string())
+}
+
+/// The table of an agent: what is usual is left out.
+fn entry(NewAgent { agent, choices }: &NewAgent) -> Table {
+    let mut entry = Table::new();
+    let is_usual = matches!(agent.argv(), [program] if Some(program.as_str()) == agent.kind().program());
+    if !is_usual {
+        let command: Array = agent.argv().iter().map(String::as_str).collect();
+        entry.insert("command", value(command));
+    }
+    entry.insert("harness", value(agent.kind().as_str()));
+    let words = [
+        ("model", choices.model.as_deref()),
+        ("effort", choices.effort.as_deref()),
+        ("permissions", choices.permissions.map(permissions_word)),
+        (
+            "settings",
+            (choices.settings != OwnSettings::default()).then(|| settings_word(choices.settings)),
+        ),
+    ];
+    for (key, word) in words {
+        if let Some(word) = word {
+            entry.insert(key, value(word));
+        }
+    }
+    entry
 }
 
 #[cfg(test)]
@@ -106,7 +165,11 @@ mod tests {
     fn check(before: &str, after: &str) {
         let argv = vec!["cat".to_owned(), "a \"b\"".to_owned()];
         let agent = AgentConfig::new("x", argv, HarnessKind::Plain).expect("it is right");
-        let changed = with_agent(before, &agent).expect("it is TOML");
+        let new = NewAgent {
+            agent,
+            choices: AgentChoices::default(),
+        };
+        let changed = with_agent(before, &new).expect("it is TOML");
         assert_eq!(changed, after);
         assert!(Config::parse("c.toml".into(), changed.into_bytes()).is_ok());
     }
@@ -122,6 +185,42 @@ mod tests {
         );
         let other = "[agents.y] # other\ncommand = [\"z\"]\n";
         check(other, &format!("{other}\n{NEW}"));
+    }
+
+    #[test]
+    fn what_is_usual_is_left_out_and_what_was_chosen_is_written() {
+        let agent =
+            AgentConfig::new("c", vec!["claude".to_owned()], HarnessKind::Claude).expect("it is right");
+        let choices = AgentChoices {
+            model: Some("opus".to_owned()),
+            permissions: Some(Permissions::Edit),
+            settings: OwnSettings::ShutOut,
+            ..AgentChoices::default()
+        };
+        let written = with_agent("", &NewAgent { agent, choices }).expect("it is TOML");
+        assert_eq!(
+            written,
+            "[agents.c]\nharness = \"claude\"\nmodel = \"opus\"\npermissions = \"edit\"\nsettings = \"shut-out\"\n"
+        );
+        assert!(Config::parse("c.toml".into(), written.into_bytes()).is_ok());
+    }
+
+    #[test]
+    fn what_an_agent_may_do_is_written_to_its_table_and_the_rest_stays() {
+        let before =
+            "# mine\n[agents.c] # other\nharness = \"claude\" # real\n\n[agents.d]\ncommand = [\"cat\"]\n";
+        let after = permitted(before, "c", Permissions::Full).expect("it is TOML");
+        let expected = before.replace("# real\n", "# real\npermissions = \"full\"\n");
+        assert_eq!(after, expected);
+        let inline = permitted(
+            "agents = { c = { harness = \"claude\" } }\n",
+            "c",
+            Permissions::Edit,
+        );
+        assert_eq!(
+            inline.expect("it is TOML"),
+            "agents = { c = { harness = \"claude\" , permissions = \"edit\" } }\n"
+        );
     }
 
     #[test]

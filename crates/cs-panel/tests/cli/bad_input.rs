@@ -80,6 +80,45 @@ fn an_agent_must_be_a_program_with_a_name_of_its_own() {
 }
 
 #[test]
+fn a_person_says_once_what_an_agent_may_do() {
+    let desk = Desk::new();
+    desk.write("work/claude", "#!/bin/sh\n");
+    desk.program("chmod").args(["+x", "claude"]).assert().success();
+    let mut shots = desk.run(&["agent", "add", "c", "--harness", "jsonl", "--", "./claude"]);
+    shots += &desk.run(&["agent", "add", "c", "--harness", "plain"]);
+    shots += &desk.run(&[
+        "agent",
+        "add",
+        "c",
+        "--harness",
+        "claude",
+        "--model",
+        "-x",
+        "--",
+        "./claude",
+    ]);
+    shots += &desk.run(&[
+        "agent",
+        "add",
+        "c",
+        "--harness",
+        "claude",
+        "--model",
+        "opus",
+        "--",
+        "./claude",
+    ]);
+    shots += &desk.run(&["send", "hello"]);
+    assert!(desk.has_no_cards());
+    shots += &desk.run(&["send", "--permissions", "all", "hello"]);
+    shots += &desk.run(&["send", "--permissions", "edit", "hello"]);
+    shots += &desk.run(&["send", "--permissions", "full", "hello"]);
+    shots += &desk.run(&["send", "hello"]);
+    shots += &desk.run(&["agent", "list"]);
+    assert_snapshot!("permissions", shots);
+}
+
+#[test]
 fn a_broken_configuration_file_is_named_with_line_and_column() {
     let desk = Desk::new();
     let mut shots = String::new();
