@@ -12,6 +12,7 @@ mod limits;
 mod pauses;
 mod plans;
 mod push;
+mod real_agents;
 mod record;
 mod sandbox;
 mod shortage;

@@ -1,10 +1,13 @@
 //! One attempt of a run, from the stage in which it is found to the acknowledgement of its outcome.
 
 mod adopt;
+mod failing;
 mod interrupted;
+mod keep;
 mod nearly;
 mod ready;
 mod sandbox;
+mod session;
 mod settle;
 mod setup;
 mod start;
@@ -25,6 +28,8 @@ pub(crate) use interrupted::report_interrupted;
 pub use ready::BROUGHT;
 pub(crate) use ready::environment;
 pub use sandbox::Sandbox;
+pub(crate) use session::Conversation;
+pub use session::FELL_BACK;
 pub(crate) use settle::{close_acknowledged, report_failed, settle};
 pub use setup::{SetupStatus, setup_status};
 pub(crate) use untraced::{end_removed, lost};

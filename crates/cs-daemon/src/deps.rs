@@ -17,6 +17,7 @@ use cs_supervise::{Containment, Limits};
 
 use crate::attempt::Sandbox;
 use crate::borders::Borders;
+use crate::bounds::Bounds;
 use crate::choices::AgentChoices;
 use crate::executions::Executions;
 use crate::host::Host;
@@ -82,6 +83,8 @@ pub struct Settings {
     pub limits: BTreeMap<String, Limits>,
     /// How the processes of an agent are held together, by the agent's name; one that is not there: by the best means that there are.
     pub containment: BTreeMap<String, Containment>,
+    /// What one attempt of an agent may use beyond that, by the agent's name; one that is not there has no bounds.
+    pub bounds: BTreeMap<String, Bounds>,
     /// What a person has chosen for an agent, by the agent's name.
     pub choices: BTreeMap<String, AgentChoices>,
 }
@@ -96,6 +99,7 @@ impl Default for Settings {
             min_free_bytes: 64 * 1024 * 1024,
             limits: BTreeMap::new(),
             containment: BTreeMap::new(),
+            bounds: BTreeMap::new(),
             choices: BTreeMap::new(),
         }
     }

@@ -5,7 +5,7 @@
 mod allowance;
 mod attempt_file;
 mod batch;
-mod beside;
+pub(crate) mod beside;
 mod errors;
 mod follow;
 mod keepers;
@@ -13,6 +13,7 @@ mod kept;
 mod shims;
 mod stop;
 mod verify_file;
+mod watch;
 
 use std::fmt;
 use std::io;
@@ -35,6 +36,7 @@ pub use follow::LostSight;
 pub use shims::ShimExecutions;
 pub use stop::{StopLevel, StopSwitch};
 pub use verify_file::VerifyFile;
+pub(crate) use watch::{EndedFor, usage};
 
 /// The executions of one machine, each with a name that is used once.
 #[async_trait]
@@ -86,6 +88,10 @@ pub trait Executions: fmt::Debug + Send + Sync {
 
 /// What an execution is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each start, and it is written at once"
+)]
 pub enum ExecutionNote {
     /// The agent of an attempt.
     Attempt(AttemptFile),
@@ -246,10 +252,10 @@ impl Patience {
     }
 }
 
-/// Says whether an agent has said what it wanted, and so has nothing more to do.
+/// Says whether an agent has said what it wanted, or that its task is over, and so has nothing more to do.
 #[must_use]
 pub fn is_done(seen: &Seen) -> bool {
-    seen.question().is_some() || seen.offer().is_some() || seen.final_text().is_some()
+    seen.question().is_some() || seen.offer().is_some() || seen.final_text().is_some() || seen.end().is_some()
 }
 
 /// Names an execution of an attempt, the first one with number 1. A second one is needed when a crash left the first without a

@@ -12,6 +12,7 @@
 mod admission;
 mod attempt;
 mod borders;
+mod bounds;
 mod choices;
 mod claims;
 mod context;
@@ -33,8 +34,9 @@ mod state;
 mod trees;
 
 pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
-pub use attempt::{BROUGHT, Sandbox, SetupStatus, setup_status};
+pub use attempt::{BROUGHT, FELL_BACK, Sandbox, SetupStatus, setup_status};
 pub use borders::{Border, Borders};
+pub use bounds::Bounds;
 pub use choices::AgentChoices;
 pub use daemon::{Daemon, DaemonError, Ended, GoingOn, LandingLeft, LandingStage, Mode};
 pub use deps::{

@@ -3,8 +3,10 @@
 //! It is written before the record is told (ST-2) and holds everything that a replay needs (ST-11).
 
 use cs_fence::ProcessFact;
-use cs_harness::{Outcome, ProcessEnd, Seen, TaskEnd, UsageTotals};
-use cs_model::{AskId, AskTo, Cap, FailureClass};
+use std::time::Duration;
+
+use cs_harness::{AskAgain, Outcome, ProcessEnd, TaskEnd, UsageTotals};
+use cs_model::{AskId, AskTo, Cap, FailureClass, Time};
 use cs_settle::{Answer, Capped, GiveUp, NewAsk, Offer, Usage};
 use cs_supervise::{AgentExit, Closed};
 use serde::{Deserialize, Serialize};
@@ -55,6 +57,9 @@ pub(crate) enum Task {
         class: FailureClass,
         /// The reason for people.
         reason: String,
+        /// From when the provider takes work again, where it said so.
+        #[serde(default)]
+        until: Option<Time>,
     },
     /// A budget ended the attempt.
     Capped {
@@ -63,6 +68,38 @@ pub(crate) enum Task {
         /// The reason for people.
         reason: String,
     },
+}
+
+impl Task {
+    /// A failure after which nothing is known of a time.
+    pub(crate) fn failed(class: FailureClass, reason: String) -> Self {
+        Self::Failed {
+            class,
+            reason,
+            until: None,
+        }
+    }
+}
+
+/// What an attempt used up, and the process that did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    /// What it used up.
+    pub(crate) used: UsageTotals,
+    /// The process, which is proven gone.
+    pub(crate) process: Option<ProcessFact>,
+}
+
+/// The longest that a provider is waited for because it says so: longer than any limit that is counted by the week.
+const LONGEST_PARK: Duration = Duration::from_secs(8 * 24 * 3600);
+
+/// From when a provider takes work again. What it says may be wrong by any amount.
+pub(crate) fn until(again: AskAgain, now: Time) -> Time {
+    let stated = match again {
+        AskAgain::AfterMs(ms) => now.plus(Duration::from_millis(ms)),
+        AskAgain::AtUnix(seconds) => Time::from_unix_micros(seconds.saturating_mul(1_000_000)),
+    };
+    stated.clamp(now, now.plus(LONGEST_PARK))
 }
 
 /// A budget that can end an attempt, as the ledger keeps it.
@@ -152,7 +189,7 @@ impl Telling {
 
 impl AttemptOutcome {
     /// Makes the durable outcome; a question gets its id here, once.
-    pub(crate) fn new(outcome: Outcome, seen: &Seen, ask: AskId, process: Option<ProcessFact>) -> Self {
+    pub(crate) fn new(outcome: Outcome, (ask, now): (AskId, Time), by: Spent) -> Self {
         let task = match outcome.task {
             TaskEnd::Answered { text } => Task::Answered { text },
             TaskEnd::Asked { question, choices } => Task::Asked {
@@ -170,40 +207,37 @@ impl AttemptOutcome {
                 message,
                 text,
             },
-            TaskEnd::Failed { class, public, .. } => Task::Failed {
+            TaskEnd::Failed {
+                class, again, public, ..
+            } => Task::Failed {
                 class,
                 reason: public,
+                until: again.map(|again| until(again, now)),
             },
         };
+        Self::of(task, by)
+    }
+
+    /// Makes the durable outcome of an attempt that ended so.
+    pub(crate) fn of(task: Task, by: Spent) -> Self {
         Self {
             task,
-            usage: seen.usage(&UsageTotals::default()).into(),
-            process,
+            usage: by.used.into(),
+            process: by.process,
         }
     }
 
     /// Makes the durable outcome of an attempt that somebody stopped.
-    pub(crate) fn stopped(seen: &Seen, process: Option<ProcessFact>) -> Self {
-        Self {
-            task: Task::Failed {
-                class: FailureClass::Cancelled,
-                reason: "its agent was stopped".to_owned(),
-            },
-            usage: seen.usage(&UsageTotals::default()).into(),
-            process,
-        }
+    pub(crate) fn stopped(by: Spent) -> Self {
+        Self::of(
+            Task::failed(FailureClass::Cancelled, "its agent was stopped".to_owned()),
+            by,
+        )
     }
 
     /// Makes the durable outcome of an attempt that a budget ended.
-    pub(crate) fn capped(cap: Cap, reason: String, seen: &Seen, process: Option<ProcessFact>) -> Self {
-        Self {
-            task: Task::Capped {
-                budget: cap.into(),
-                reason,
-            },
-            usage: seen.usage(&UsageTotals::default()).into(),
-            process,
-        }
+    pub(crate) fn capped(budget: Budget, reason: String, by: Spent) -> Self {
+        Self::of(Task::Capped { budget, reason }, by)
     }
 
     /// Says how it is told to the record.
@@ -247,10 +281,10 @@ impl AttemptOutcome {
                     usage,
                 })
             }
-            Task::Failed { class, reason } => Telling::GiveUp(GiveUp {
+            Task::Failed { class, reason, until } => Telling::GiveUp(GiveUp {
                 class: *class,
                 reason: reason.clone(),
-                until: None,
+                until: *until,
                 usage,
             }),
             Task::Capped { budget, reason } => Telling::Capped(Capped {
@@ -279,5 +313,32 @@ pub(crate) fn process_end(closed: &Closed) -> ProcessEnd {
             text: failure.to_string(),
         },
         AgentExit::NeverStarted | AgentExit::Unknown => ProcessEnd::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_provider_says_of_its_return_is_taken_within_bounds() {
+        let now = Time::from_unix_micros(1_800_000_000_000_000);
+        assert_eq!(
+            until(AskAgain::AfterMs(1_500), now),
+            now.plus(Duration::from_millis(1_500))
+        );
+        let in_an_hour = now.plus(Duration::from_secs(3600));
+        assert_eq!(until(AskAgain::AtUnix(1_800_003_600), now), in_an_hour);
+        assert_eq!(until(AskAgain::AtUnix(5), now), now);
+        for never in [AskAgain::AtUnix(i64::MAX), AskAgain::AfterMs(u64::MAX)] {
+            assert_eq!(until(never, now), now.plus(LONGEST_PARK));
+        }
+    }
+
+    #[test]
+    fn an_outcome_from_before_there_was_a_time_is_read() {
+        let kept = r#"{"task":{"task":"failed","class":"agent","reason":"x"},"usage":{"turns":1,"input_tokens":2,"output_tokens":3,"cost_microusd":4},"process":null}"#;
+        let outcome: AttemptOutcome = serde_json::from_str(kept).expect("it is read");
+        assert_eq!(outcome.task, Task::failed(FailureClass::Agent, "x".to_owned()));
     }
 }

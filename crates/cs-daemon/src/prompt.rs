@@ -8,6 +8,8 @@ use cs_journal::{ClaimedRun, Woke};
 use cs_model::{AskState, Author, TurnState};
 use cs_record::{Ask, RunBrief, Turn};
 
+use crate::attempt::Conversation;
+
 /// Where the agent works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -30,7 +32,7 @@ pub(crate) fn compose(
     claimed: &ClaimedRun,
     brief: &RunBrief,
     place: &Place,
-    session: Option<String>,
+    conversation: &Conversation,
 ) -> RunFacts {
     let news: Vec<&Turn> = brief.turns.iter().filter(|turn| is_news(turn, claimed)).collect();
     let answered: Vec<&Ask> = brief
@@ -39,7 +41,7 @@ pub(crate) fn compose(
         .filter(|ask| ask.given == Some(claimed.epoch))
         .collect();
     let mut parts = Vec::new();
-    if session.is_none() {
+    if conversation.session.is_none() || conversation.is_lacking {
         parts.extend(history(brief, &news, &answered));
     }
     parts.extend(brief.brief.clone());
@@ -56,7 +58,7 @@ pub(crate) fn compose(
         epoch: u64::from(claimed.epoch.get()),
         wake: wake(claimed, &answered),
         prompt: parts.join("\n\n"),
-        session,
+        session: conversation.session.clone(),
         answer: answered.last().map(|ask| GivenAnswer {
             question: ask.question.clone(),
             text: ask.answer.clone().unwrap_or_default(),

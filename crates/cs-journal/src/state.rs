@@ -244,6 +244,13 @@ impl LedgerState {
         self.sessions.get(&run).map(String::as_str)
     }
 
+    /// Says whether a native session is this run's: no older run has it.
+    #[must_use]
+    pub fn is_session_of(&self, run: RunId, session: &str) -> bool {
+        let older = self.sessions.range(..run);
+        !older.into_iter().any(|(_, known)| known == session)
+    }
+
     /// Says whether the import of this machine's unended runs is complete.
     #[must_use]
     pub const fn is_imported(&self) -> bool {

@@ -107,6 +107,11 @@ pub(crate) enum Command {
     /// Configure agents: the programs that do the work.
     #[command(subcommand)]
     Agent(agent::AgentCommand),
+    /// List agents, as `agent list` does; or say what a recorded stream of one means.
+    Agents {
+        #[command(subcommand)]
+        command: Option<agent::AgentsCommand>,
+    },
     /// Register codebases: the git repositories that agents work on.
     #[command(subcommand)]
     Codebase(codebase::CodebaseCommand),

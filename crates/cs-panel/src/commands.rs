@@ -56,6 +56,7 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Resume(args) => pause::resume(&app.forgiving(), &args).await,
         Command::Migrate => migrate::migrate(app).await,
         Command::Agent(command) => agent::agent(app, command).await,
+        Command::Agents { command } => agent::agents(app, command).await,
         Command::Codebase(command) => codebase::codebase(app, command).await,
         Command::Demo(args) => demo::demo(app, &args).await,
         Command::AgentScript { .. } => Err(Failure::plain(

@@ -8,7 +8,7 @@ mod place;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cs_daemon::AgentChoices;
+use cs_daemon::{AgentChoices, Bounds};
 use cs_harness::AgentConfig;
 use cs_model::{AgentName, Person};
 use cs_supervise::{Containment, Limits};
@@ -48,6 +48,8 @@ pub(crate) struct Config {
     pub(crate) agents: BTreeMap<AgentName, AgentConfig>,
     /// What one attempt of each agent may use.
     pub(crate) limits: BTreeMap<AgentName, Limits>,
+    /// What it may use beyond that.
+    pub(crate) bounds: BTreeMap<AgentName, Bounds>,
     /// How the processes of each agent are held together.
     pub(crate) containment: BTreeMap<AgentName, Containment>,
     /// What was chosen for each agent beside its command.
@@ -186,6 +188,7 @@ impl Config {
             pass_env: Vec::new(),
             agents: BTreeMap::new(),
             limits: BTreeMap::new(),
+            bounds: BTreeMap::new(),
             containment: BTreeMap::new(),
             choices: BTreeMap::new(),
         }
@@ -205,6 +208,11 @@ impl Config {
             (name.clone(), limits)
         });
         let limits = limits.collect();
+        let bounds = file.agents.iter().map(|(Text(name), agent)| {
+            let bounds = agent.limits.over(usual).bounds(agent.kind);
+            (name.clone(), bounds)
+        });
+        let bounds = bounds.collect();
         let containment = file.agents.iter().map(|(Text(name), agent)| {
             let means = agent.containment.unwrap_or(file.containment);
             (name.clone(), means.into())
@@ -228,6 +236,7 @@ impl Config {
             serve: file.serve,
             agents: agents.collect::<Result<_, Failure>>()?,
             limits,
+            bounds,
             containment,
             choices,
             path,

@@ -133,6 +133,11 @@ fn settings(record: &Place, config: &Config, slots: u32) -> Settings {
             .iter()
             .map(|(name, containment)| (name.to_string(), *containment))
             .collect(),
+        bounds: config
+            .bounds
+            .iter()
+            .map(|(name, bounds)| (name.to_string(), *bounds))
+            .collect(),
         choices: config
             .choices
             .iter()

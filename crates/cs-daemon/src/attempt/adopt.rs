@@ -10,9 +10,10 @@ use cs_record::{Card, StoppedRun};
 use cs_supervise::{AgentExit, Closed, StopRequest};
 use tokio::time::Instant;
 
+use super::failing::FailureNote;
 use super::interrupted::report_interrupted;
 use super::settle::{Live, LiveState, mark, named, report_failed};
-use super::start::{FailureNote, note_process};
+use super::start::note_process;
 use super::{Carried, Incomplete, Trouble, Work, unlisted, untraced};
 use crate::context::Context;
 use crate::executions::{Found, StopSwitch, execution_name, plain_harness};
@@ -53,7 +54,11 @@ pub(super) async fn registered(
         }) => {
             let reason = format!("{failure} ({})", registered.row().agent);
             let class = cs_model::FailureClass::InvalidRequest;
-            report_failed(cx, registered.failed(&FailureNote { class, reason }.to_json()?)?).await?;
+            report_failed(
+                cx,
+                registered.failed(&FailureNote::new(class, reason).to_json()?)?,
+            )
+            .await?;
             return Ok(None);
         }
         state @ (LiveState::Running(_) | LiveState::Closed(_)) => state,

@@ -16,8 +16,10 @@ use cs_supervise::{Containment, ExecutionSpec, Limits};
 use cs_worktree::{BroughtAlong, ErrorClass, PersonCommits};
 
 use super::sandbox::{Room, SandboxTrouble};
+use super::session::Conversation;
 use super::setup;
 use crate::AgentRules;
+use crate::bounds::Bounds;
 use crate::context::Context;
 use crate::ports::{PORTS_EACH, port_base};
 use crate::prompt::{Place, compose};
@@ -63,7 +65,7 @@ pub(crate) async fn make_ready(
     row: &ClaimedRun,
     brief: &RunBrief,
     harness: Arc<dyn Harness>,
-    execution: &str,
+    (execution, conversation): (&str, &Conversation),
 ) -> Result<Ready, Unready> {
     check_kind(row.kind)?;
     let rules = rules_of(cx, brief)?;
@@ -84,7 +86,7 @@ pub(crate) async fn make_ready(
         setup,
         mut files,
     } = ground(cx, row, brief).await?;
-    let session = cx.journal.session(row.run).filter(|_| !row.fresh);
+    let bounds = bounds_of(cx, &row.agent);
     let execution = cx.state.execution(execution);
     let facts = RunFacts {
         new_session: cx.deps.ids.uuid_v7().to_string(),
@@ -94,7 +96,9 @@ pub(crate) async fn make_ready(
         settings: choices.settings,
         cwd: in_utf8(&cwd)?,
         private_dir: in_utf8(&execution)?,
-        ..compose(row, brief, &place, session)
+        most_turns: bounds.turns,
+        most_micro_usd: bounds.most_micro_usd(brief.card.usage.cost_microusd),
+        ..compose(row, brief, &place, conversation)
     };
     let mut launch = harness.launch(&facts);
     // What a person has set goes before what is usual for an agent.
@@ -172,6 +176,11 @@ pub(super) fn agent_of<'a>(cx: &'a Context, route: &str) -> Result<&'a AgentConf
 /// What one attempt of a route may use.
 pub(super) fn limits_of(cx: &Context, route: &str) -> Limits {
     cx.deps.settings.limits.get(route).copied().unwrap_or_default()
+}
+
+/// What one attempt of a route may use beyond that.
+pub(super) fn bounds_of(cx: &Context, route: &str) -> Bounds {
+    cx.deps.settings.bounds.get(route).copied().unwrap_or_default()
 }
 
 fn containment_of(cx: &Context, route: &str) -> Containment {

@@ -6,23 +6,24 @@
 use std::sync::Arc;
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
-use cs_harness::{Harness, Outcome, ProcessEnd, TaskEnd};
+use cs_harness::Harness;
 use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, Settling, Started};
-use cs_model::{Cap, Publish, RunState};
+use cs_model::{Publish, RunState};
 use cs_record::Card;
-use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, settle_as};
-use cs_supervise::{AgentExit, Closed, ExecutionDir, Limit, NamedProcess};
+use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, Usage, settle_as};
+use cs_supervise::{Closed, NamedProcess};
 use tokio::time::Instant;
 
+use super::failing::FailureNote;
 use super::interrupted::report_interrupted;
+use super::keep::{End, process_of};
 use super::nearly::say_when_nearly_used_up;
-use super::setup::{setup_failed, setup_status};
-use super::start::FailureNote;
+
 use super::{Carried, Incomplete, Trouble, Work, still_there};
 use crate::borders::Border;
 use crate::context::Context;
-use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch, last_words};
-use crate::outcome::{AttemptOutcome, Telling, process_end};
+use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch};
+use crate::outcome::{AttemptOutcome, Telling};
 use crate::publications::of_attempt;
 
 /// An attempt whose agent had its prompt.
@@ -81,94 +82,24 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
     say_leaks(cx, &started, &ended.closed);
     let (run, epoch) = (started.row().run, started.row().epoch);
     cx.save_tree(&card, run, epoch, "an attempt ended").await;
-    if ended.was_cut_short() && !ended.was_stopped() {
+    let file = cx.deps.executions.attempt(&name).await;
+    let end = End::of(cx, started.row(), (name, harness, file), ended)?;
+    if end.was_cut_short() {
+        if let Some(session) = end.session() {
+            cx.journal.know_session(run, session)?;
+        }
         let (attempt, process) = (started.attempt(), process_of(&started));
         report_interrupted(cx, started.interrupted()?).await?;
         clear(cx, &attempt, process.as_ref()).await?;
         return Ok(Carried::Over);
     }
     cx.forget_pause(run, epoch);
-    let settling = match ended.limit() {
-        Some(limit) => keep_limited(cx, started, (&name, limit), harness.as_ref(), &ended).await?,
-        None if ended.was_stopped() => {
-            let outcome = AttemptOutcome::stopped(&ended.seen, process_of(&started));
-            keep(started, &outcome, &ended)?
-        }
-        None => {
-            let outcome = harness.outcome(&process_end(&ended.closed), &ended.seen);
-            keep_outcome(cx, started, (&name, outcome), &ended)?
-        }
-    };
+    let settling = end.keep(cx, started)?;
     cx.deps.borders.reach(Border::P12);
     // Before the record knows: a crash in between loses none.
     cx.note_publication(&card, Publish::OnEnd, &of_attempt(run, epoch));
     settle(cx, settling).await?;
     Ok(Carried::Over)
-}
-
-/// Makes the outcome durable.
-fn keep_outcome(
-    cx: &Context,
-    started: Started,
-    (name, outcome): (&str, Outcome),
-    ended: &ExecutionEnd,
-) -> Result<Settling, Trouble> {
-    let mut outcome = AttemptOutcome::new(outcome, &ended.seen, cx.new_ask(), process_of(&started));
-    let execution = cx.state.execution(name);
-    let said = || last_words(&ExecutionDir::at(execution.clone()).stderr_spool()).unwrap_or_default();
-    if let Some(failed) = setup_failed(setup_status(&execution), said) {
-        outcome.task = failed;
-    }
-    keep(started, &outcome, ended)
-}
-
-/// Makes the outcome durable of an attempt that has used up a budget: that, or the answer with which its agent ended in order.
-async fn keep_limited(
-    cx: &Context,
-    started: Started,
-    (name, limit): (&str, Limit),
-    harness: &dyn Harness,
-    ended: &ExecutionEnd,
-) -> Result<Settling, Trouble> {
-    let noted = cx.deps.executions.attempt(name).await;
-    let allowance = noted.map(|file| file.allowance).unwrap_or_default();
-    let (cap, reason) = allowance.used_up(limit).unwrap_or((Cap::Wall, limit.to_string()));
-    if let Some(outcome) = answer_in_order(harness, ended) {
-        let row = started.row();
-        cx.said(&format!(
-            "run {} attempt {} of card {} was interrupted: {reason}; it ended in order, so what it said is its answer",
-            row.run.short(),
-            row.epoch,
-            row.card.short(),
-        ));
-        return keep_outcome(cx, started, (name, outcome), ended);
-    }
-    let outcome = AttemptOutcome::capped(cap, reason, &ended.seen, process_of(&started));
-    keep(started, &outcome, ended)
-}
-
-/// The answer of an agent that was interrupted and ended in order all the same. An agent whose answer is all that it prints has no
-/// other way to say that it is done; one that prints nothing was only cut short.
-fn answer_in_order(harness: &dyn Harness, ended: &ExecutionEnd) -> Option<Outcome> {
-    let AgentExit::Exited(0) = ended.closed.exit else {
-        return None;
-    };
-    let outcome = harness.outcome(&ProcessEnd::Exited(0), &ended.seen);
-    let has_words = matches!(&outcome.task, TaskEnd::Answered { text } if !text.trim().is_empty());
-    has_words.then_some(outcome)
-}
-
-fn keep(started: Started, outcome: &AttemptOutcome, ended: &ExecutionEnd) -> Result<Settling, Trouble> {
-    let payload = serde_json::to_string(outcome)?;
-    Ok(match ended.seen.session() {
-        Some(session) => started.outcome_in_session(&payload, session)?,
-        None => started.outcome(&payload)?,
-    })
-}
-
-/// Says which process the record may hold for an attempt.
-fn process_of(started: &Started) -> Option<ProcessFact> {
-    serde_json::from_str(started.agent()).ok()
 }
 
 /// Takes the process of an attempt off the record, once its end is proven; until then the card is ready for nothing.
@@ -299,9 +230,16 @@ async fn gave_up(cx: &Context, settling: &Settling, failure: &GiveUp) -> Result<
 /// Tells the record that a budget ended an attempt, and people what comes of that.
 async fn capped(cx: &Context, settling: &Settling, capped: &Capped) -> Result<(), Trouble> {
     cx.deps.borders.reach(Border::P15);
-    let row = settling.row();
-    let attempt = settling.attempt();
-    let done = cx.deps.record.settlements.capped(&attempt, capped).await?;
+    tell_capped(cx, settling.row(), &settling.attempt(), capped).await
+}
+
+async fn tell_capped(
+    cx: &Context,
+    row: &ClaimedRun,
+    attempt: &Attempt,
+    capped: &Capped,
+) -> Result<(), Trouble> {
+    let done = cx.deps.record.settlements.capped(attempt, capped).await?;
     if matches!(done, Fenced::Applied(GaveUp::Failed { .. })) {
         cx.deps.borders.reach(Border::P18);
         let card = row.card.short();
@@ -365,9 +303,21 @@ pub(crate) async fn close_acknowledged(cx: &Context, acknowledged: Acknowledged)
 /// Tells the record that a run could not be started.
 pub(crate) async fn report_failed(cx: &Context, failed: FailedPreparation) -> Result<(), Trouble> {
     let note: FailureNote = serde_json::from_str(failed.reason())?;
-    let failure = GiveUp::new(note.class, note.reason);
     cx.deps.borders.reach(Border::P17);
-    give_up(cx, failed.row(), &failed.attempt(), &failure).await?;
+    match note.used_up {
+        None => {
+            let failure = GiveUp::new(note.class, note.reason);
+            give_up(cx, failed.row(), &failed.attempt(), &failure).await?;
+        }
+        Some(budget) => {
+            let capped = Capped {
+                cap: budget.into(),
+                reason: note.reason,
+                usage: Usage::default(),
+            };
+            tell_capped(cx, failed.row(), &failed.attempt(), &capped).await?;
+        }
+    }
     failed.acknowledged()?;
     cx.wake.notify_one();
     Ok(())

@@ -69,10 +69,9 @@ pub fn setup_status(execution: &Path) -> Option<SetupStatus> {
 /// wrote to its standard error.
 pub(super) fn setup_failed(status: Option<SetupStatus>, said: impl FnOnce() -> String) -> Option<Task> {
     match status {
-        Some(SetupStatus::Exited(code)) if code != 0 => Some(Task::Failed {
-            class: FailureClass::Infrastructure,
-            reason: reason(code, said),
-        }),
+        Some(SetupStatus::Exited(code)) if code != 0 => {
+            Some(Task::failed(FailureClass::Infrastructure, reason(code, said)))
+        }
         None | Some(SetupStatus::Running | SetupStatus::Exited(_)) => None,
     }
 }

@@ -9,32 +9,21 @@ use cs_journal::{Claimed, ClaimedRun, Prepared, Registered, Started, Woke};
 use cs_model::{Epoch, FailureClass, RunState};
 use cs_record::RunBrief;
 use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopRequest};
-use serde::{Deserialize, Serialize};
 
+use super::failing::{fail, fail_registered, used_up};
 use super::interrupted::report_interrupted;
-use super::ready::{Ready, Unready, agent_of, limits_of, make_ready};
-use super::settle::{Live, LiveState, report_failed};
+use super::ready::{Ready, Unready, agent_of, bounds_of, limits_of, make_ready};
+use super::session::conversation;
+use super::settle::{Live, LiveState};
 use super::{Trouble, unlisted};
 use crate::admission::Admission;
 use crate::borders::Border;
+use crate::bounds::Bounds;
 use crate::context::Context;
 use crate::executions::{
     Allowance, AttemptFile, ExecutionNote, Found, HeldExecution, HoldTrouble, Launch, RunningExecution,
     StopLevel, StopSwitch, execution_name,
 };
-
-/// Why a run could not be started, as the ledger keeps it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FailureNote {
-    pub(super) class: FailureClass,
-    pub(super) reason: String,
-}
-
-impl FailureNote {
-    pub(super) fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-}
 
 /// What was made ready for an attempt, on its way to the GO.
 struct Start<'a> {
@@ -182,11 +171,22 @@ async fn begin(
         Ok(agent) => agent,
         Err(unready) => return fail(cx, prepared, unready).await,
     };
+    let bounds = bounds_of(cx, &row.agent);
+    let spent_micro_usd = brief.card.usage.cost_microusd;
+    if let Some(reason) = bounds.card_is_used_up(spent_micro_usd) {
+        return used_up(cx, prepared, reason).await;
+    }
+    let conversation = conversation(cx, &row, agent.kind()).await?;
     let file = AttemptFile {
         attempt: prepared.attempt(),
         row: row.clone(),
         harness: agent.kind().to_string(),
-        allowance: Allowance::from(&limits_of(cx, &row.agent)),
+        allowance: Allowance::from(&limits_of(cx, &row.agent)).within(Bounds {
+            micro_usd: bounds.most_micro_usd(spent_micro_usd),
+            ..bounds
+        }),
+        session: conversation.session.clone(),
+        before: conversation.before,
     };
     let name = prepared.dir().to_owned();
     let made = cx
@@ -202,7 +202,7 @@ async fn begin(
         biased;
         // Nothing runs yet. The attempt is given back, and the next pass reads from the row what became of it.
         () = stop.asked(StopLevel::Ladder) => return Ok(None),
-        ready = make_ready(cx, &row, &brief, adapter(agent), &name) => ready,
+        ready = make_ready(cx, &row, &brief, adapter(agent), (&name, &conversation)) => ready,
     };
     let ready = match ready {
         Ok(ready) => ready,
@@ -389,34 +389,6 @@ async fn ended_at_once(
     }
     let started = registered.started("null")?;
     Ok(Some(start.live(started, LiveState::Closed(closed))))
-}
-
-/// Ends an attempt that could not be made ready. What was made for it gets its verdict first; a shim that was half born never gets
-/// a prompt, so one that cannot be judged now is in nobody's way.
-async fn fail(cx: &Context, prepared: Prepared, unready: Unready) -> Result<Option<Live>, Trouble> {
-    if let Err(error) = cx.deps.executions.survey(prepared.dir()).await {
-        tracing::warn!(
-            name = prepared.dir(),
-            error = &error as &dyn std::error::Error,
-            "no verdict on what did not start"
-        );
-    }
-    let note = FailureNote {
-        class: unready.class,
-        reason: unready.reason,
-    };
-    report_failed(cx, prepared.failed(&note.to_json()?)?).await?;
-    Ok(None)
-}
-
-async fn fail_registered(
-    cx: &Context,
-    registered: Registered,
-    class: FailureClass,
-    reason: String,
-) -> Result<Option<Live>, Trouble> {
-    report_failed(cx, registered.failed(&FailureNote { class, reason }.to_json()?)?).await?;
-    Ok(None)
 }
 
 /// One line per start, with a fixed first word (UI-2).

@@ -6,6 +6,8 @@ use cs_model::Cap;
 use cs_supervise::{LeaseEnd, Limit, Limits};
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::Bounds;
+
 /// What one attempt may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
@@ -17,6 +19,8 @@ pub struct Allowance {
     lease_ms: Option<u64>,
     #[serde(default)]
     at_lease_end: LeaseEnd,
+    #[serde(default)]
+    bounds: Bounds,
 }
 
 /// What an agent does once no daemon follows it.
@@ -39,11 +43,24 @@ impl From<&Limits> for Allowance {
             output_bytes: limits.spool_bytes,
             lease_ms: Some(millis(limits.lease.length)),
             at_lease_end: limits.lease.at_end,
+            bounds: Bounds::default(),
         }
     }
 }
 
 impl Allowance {
+    /// The same within bounds that only who reads what the agent says can see to.
+    #[must_use]
+    pub const fn within(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    /// What only who reads what the agent says can see to.
+    pub(super) const fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
     /// Says what an agent with it does once no daemon follows it.
     #[must_use]
     pub fn alone(&self) -> Alone {
@@ -107,7 +124,7 @@ fn millis(span: Duration) -> u64 {
 }
 
 /// Writes a span with the units that it has.
-fn words(span: Duration) -> String {
+pub(super) fn words(span: Duration) -> String {
     let seconds = span.as_secs();
     let parts = [
         (seconds / 3600, "h"),

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use cs_fence::Attempt;
-use cs_harness::{AgentConfig, Harness, HarnessKind, adapter};
+use cs_harness::{AgentConfig, Harness, HarnessKind, UsageTotals, adapter};
 use cs_journal::ClaimedRun;
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,12 @@ pub struct AttemptFile {
     /// What it may use.
     #[serde(default)]
     pub allowance: Allowance,
+    /// The conversation that its agent was asked to go on with.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// What that conversation had used before, as far as it was counted.
+    #[serde(default)]
+    pub before: UsageTotals,
 }
 
 impl AttemptFile {

@@ -1,4 +1,4 @@
-//! What is noted beside an execution: written once and durably, before anything of it is begun.
+//! What is noted beside an execution, durably.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -21,7 +21,20 @@ pub(super) fn write(dir: &ExecutionDir, name: &str, noted: &impl Serialize) -> i
 }
 
 /// Reads it; nothing when it is not there or torn.
-pub(super) fn read<T: DeserializeOwned>(dir: &ExecutionDir, name: &str) -> Option<T> {
+pub(crate) fn read<T: DeserializeOwned>(dir: &ExecutionDir, name: &str) -> Option<T> {
     let bytes = fs::read(dir.path().join(name)).ok()?;
     serde_json::from_slice(&bytes).ok()
+}
+
+/// Writes it in the place of what was there, durably and whole.
+pub(crate) fn replace(dir: &ExecutionDir, name: &str, noted: &impl Serialize) -> io::Result<()> {
+    let new = format!("{name}.new");
+    let path = dir.path().join(&new);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    write(dir, &new, noted)?;
+    fs::rename(path, dir.path().join(name))?;
+    fs::File::open(dir.path())?.sync_all()
 }

@@ -16,6 +16,7 @@ use super::batch::Batch;
 use super::errors::{ERRORS_EVERY, Errors};
 use super::keepers::Kept;
 use super::kept::{Bound, push};
+use super::watch::Watch;
 use super::{AttemptFile, ExecutionEnd, Patience, StopLevel, StopSwitch, is_done};
 
 /// Why an agent could not be followed to its end. It may still run.
@@ -52,23 +53,43 @@ struct Output<'a> {
     puncher: Option<Puncher>,
     errors: Errors,
     seen: Seen,
+    watch: Watch,
 }
 
-/// Follows an agent until its tree is closed. When `stop` asks for it, its tree is closed by the ladder; when it has said
-/// what it wanted it gets a grace first.
+/// What an agent is followed with.
+pub(super) struct Following<'a> {
+    pub(super) harness: &'a dyn Harness,
+    pub(super) patience: Patience,
+    pub(super) stop: &'a StopSwitch,
+    /// Whether the agent cannot say anything now: it is paused, or its tree is made ready.
+    pub(super) rests: &'a (dyn Fn() -> bool + Send + Sync),
+}
+
+/// Follows an agent until its tree is closed. When `stop` asks for it, its tree is closed by the ladder, and so it is, with a note of why,
+/// when the agent is better ended; when it has said what it wanted it gets a grace first.
 pub(super) async fn follow(
     dir: &ExecutionDir,
     running: &mut Kept,
-    harness: &dyn Harness,
-    patience: Patience,
-    stop: &StopSwitch,
+    following: Following<'_>,
 ) -> Result<ExecutionEnd, LostSight> {
+    let Following {
+        harness,
+        patience,
+        stop,
+        rests,
+    } = following;
     let stopper = running.stopper();
     let mut output = Output::open(dir, harness).await?;
     let mut looks = looks();
     let mut give_up_at = None;
     let closed = loop {
-        if is_done(&output.seen) && give_up_at.is_none() {
+        if !is_done(&output.seen) {
+            if let Some(why) = output.watch.verdict(&output.seen) {
+                tracing::info!(dir = %dir.path().display(), ?why, "the agent is ended");
+                why.write(dir);
+                break close(&stopper, running, &mut output, patience, stop).await?;
+            }
+        } else if give_up_at.is_none() {
             give_up_at = Some(Instant::now() + patience.when_done);
         }
         tokio::select! {
@@ -76,7 +97,7 @@ pub(super) async fn follow(
             closed = running.closed() => break closed?,
             () = stop.asked(StopLevel::Ladder) => break close(&stopper, running, &mut output, patience, stop).await?,
             () = at(give_up_at) => break close(&stopper, running, &mut output, patience, stop).await?,
-            _ = looks.tick() => output.errors.give_back().await,
+            _ = looks.tick() => output.look(rests).await,
             followed = output.follower.next() => output.take(followed?).await?,
         }
     };
@@ -143,8 +164,12 @@ impl<'a> Output<'a> {
     async fn open(dir: &'a ExecutionDir, harness: &'a dyn Harness) -> Result<Self, LostSight> {
         let path = dir.transcript();
         // A transcript is as long as its agent was talkative.
-        let opened = tokio::task::spawn_blocking(move || read_transcript(&path)).await;
-        let (transcript, reached, seen) = opened.map_err(|error| LostSight::Thread(error.into()))??;
+        let file = AttemptFile::read(dir);
+        let most_output_bytes = file.as_ref().and_then(|file| file.allowance.most_output_bytes());
+        let watch = Watch::of(file.as_ref(), harness.kind());
+        let opened = tokio::task::spawn_blocking(move || read_transcript(&path, watch)).await;
+        let (transcript, reached, seen, watch) =
+            opened.map_err(|error| LostSight::Thread(error.into()))??;
         let follower = Follower::open(&dir.stdout_spool(), reached.stdout, LINE_MAX_BYTES)?
             .giving_back(SpoolWindow::default());
         Ok(Self {
@@ -152,11 +177,20 @@ impl<'a> Output<'a> {
             harness,
             follower,
             transcript: Some(transcript),
-            bound: Bound::new(AttemptFile::read(dir).and_then(|file| file.allowance.most_output_bytes())),
+            bound: Bound::new(most_output_bytes),
             puncher: open_puncher(&dir.stdout_spool()),
             errors: Errors::of(dir),
             seen,
+            watch,
         })
+    }
+
+    /// Looks at what nobody reads, and at whether the agent could say anything.
+    async fn look(&mut self, rests: &(dyn Fn() -> bool + Send + Sync)) {
+        self.errors.give_back().await;
+        if self.watch.minds_silence() && rests() {
+            self.watch.rests();
+        }
     }
 
     /// Takes in what was read, together with what else is there already, and makes it durable.
@@ -242,6 +276,7 @@ impl<'a> Output<'a> {
         result?;
         for event in &events {
             self.seen.observe(event);
+            self.watch.observe(event);
         }
         Ok(())
     }
@@ -266,14 +301,18 @@ pub(super) fn punch(mut puncher: Puncher, kept: u64) -> Option<Puncher> {
 const HANDOVER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Opens a transcript to append to, and folds what it holds.
-fn read_transcript(path: &Path) -> Result<(Transcript, SpoolOffsets, Seen), LostSight> {
+fn read_transcript(
+    path: &Path,
+    mut watch: Watch,
+) -> Result<(Transcript, SpoolOffsets, Seen, Watch), LostSight> {
     let (transcript, resumed) = Transcript::open_within(path, HANDOVER_LIMIT)?;
     let mut seen = Seen::default();
     let mut reader = TranscriptReader::<Event>::open(path)?;
     while let Some(line) = reader.next_ready()? {
         seen.observe(&line.event);
+        watch.observe(&line.event);
     }
-    Ok((transcript, resumed.reached, seen))
+    Ok((transcript, resumed.reached, seen, watch))
 }
 
 /// The bytes of a line with its line feed, as a harness reads them.

@@ -15,12 +15,14 @@ use cs_supervise::{
     StopError, StopRequest, Transcript, Verdict, glance, hold, survey,
 };
 
-use super::follow::{follow, read_to_end};
+use super::follow::{Following, follow, read_to_end};
 use super::keepers::{Keepers, Kept};
 use super::{
     AttemptFile, ExecutionEnd, ExecutionNote, Executions, Found, HeldExecution, HoldTrouble, Launch,
     LostSight, Patience, RunningExecution, StopSwitch, VerifyFile,
 };
+use crate::attempt::{SetupStatus, setup_status};
+use crate::pause::PauseNote;
 use crate::state::StateDir;
 
 /// How long a survey may wait for a shim.
@@ -98,6 +100,7 @@ impl Executions for ShimExecutions {
             held,
             shim,
             keepers: Arc::clone(&self.keepers),
+            state: self.state.clone(),
         }))
     }
 
@@ -112,7 +115,8 @@ impl Executions for ShimExecutions {
             Verdict::NeverStarted(_) => return Ok(Found::NeverStarted),
             Verdict::Adopted(running) => {
                 let kept = self.keepers.keep(name, running);
-                return Ok(Found::Running(Box::new(UnderShim::new(dir, kept))));
+                let state = self.state.clone();
+                return Ok(Found::Running(Box::new(UnderShim::new(dir, kept, state))));
             }
             // A daemon holds nothing without a shim: whoever does is not one.
             Verdict::ForeignShim | Verdict::InProcess(_) => return Ok(Found::Foreign),
@@ -170,6 +174,7 @@ struct HeldByShim {
     held: Held,
     shim: String,
     keepers: Arc<Keepers>,
+    state: StateDir,
 }
 
 #[async_trait]
@@ -181,7 +186,7 @@ impl HeldExecution for HeldByShim {
     async fn go(self: Box<Self>, prompt: &[u8]) -> Result<Box<dyn RunningExecution>, GoError> {
         let running = self.held.go(prompt).await?;
         let kept = self.keepers.keep(&self.name, running);
-        Ok(Box::new(UnderShim::new(self.dir, kept)))
+        Ok(Box::new(UnderShim::new(self.dir, kept, self.state)))
     }
 
     async fn pause(&self) -> Result<(), PauseError> {
@@ -200,12 +205,18 @@ struct UnderShim {
     dir: ExecutionDir,
     kept: Kept,
     agent: ProcessFact,
+    state: StateDir,
 }
 
 impl UnderShim {
-    fn new(dir: ExecutionDir, kept: Kept) -> Self {
+    fn new(dir: ExecutionDir, kept: Kept, state: StateDir) -> Self {
         let agent = fact(kept.agent());
-        Self { dir, kept, agent }
+        Self {
+            dir,
+            kept,
+            agent,
+            state,
+        }
     }
 }
 
@@ -221,7 +232,22 @@ impl RunningExecution for UnderShim {
         patience: Patience,
         stop: &StopSwitch,
     ) -> Result<ExecutionEnd, LostSight> {
-        follow(&self.dir, &mut self.kept, harness, patience, stop).await
+        let attempt = AttemptFile::read(&self.dir).map(|file| (file.row.run, file.row.epoch));
+        let (dir, state) = (&self.dir, &self.state);
+        let rests = || {
+            let is_paused = attempt.is_some_and(|(run, epoch)| {
+                // What cannot be read pauses nobody.
+                matches!(PauseNote::read(state, run, epoch), Ok(Some(_)))
+            });
+            is_paused || setup_status(dir.path()) == Some(SetupStatus::Running)
+        };
+        let following = Following {
+            harness,
+            patience,
+            stop,
+            rests: &rests,
+        };
+        follow(dir, &mut self.kept, following).await
     }
 
     async fn stop(&self, request: StopRequest) -> Result<Closed, StopError> {

@@ -133,7 +133,7 @@ fn a_first_message_comes_first_and_unchanged() {
         vec![],
     );
     let woke = Woke::Turns(vec![TurnId::from_uuid(id(1))]);
-    let facts = compose(&claimed(1, woke), &brief, &tree(), None);
+    let facts = compose(&claimed(1, woke), &brief, &tree(), &fresh());
     assert_eq!(facts.wake, Wake::First);
     insta::assert_snapshot!(facts.prompt);
 }
@@ -155,9 +155,21 @@ fn a_fresh_agent_gets_the_conversation_so_far() {
         ask(8, "With a bow?", None, None),
     ];
     let woke = Woke::Turns(vec![TurnId::from_uuid(id(3))]);
-    let facts = compose(&claimed(2, woke), &brief(turns, asks), &Place::Plain, None);
+    let facts = compose(&claimed(2, woke), &brief(turns, asks), &Place::Plain, &fresh());
     assert_eq!(facts.wake, Wake::Turn);
     insta::assert_snapshot!(facts.prompt);
+}
+
+fn fresh() -> Conversation {
+    Conversation::default()
+}
+
+fn going_on(is_lacking: bool) -> Conversation {
+    Conversation {
+        session: Some("s1".to_owned()),
+        is_lacking,
+        ..Conversation::default()
+    }
 }
 
 #[test]
@@ -171,7 +183,7 @@ fn an_agent_with_its_own_session_is_not_told_again() {
         &claimed(2, woke),
         &brief(turns, vec![]),
         &Place::Plain,
-        Some("s1".to_owned()),
+        &going_on(false),
     );
     assert!(!facts.prompt.contains("Say hello"), "{}", facts.prompt);
     assert!(facts.prompt.starts_with("Louder."), "{}", facts.prompt);
@@ -195,12 +207,7 @@ fn an_answer_comes_with_its_question() {
         2,
     )];
     let woke = Woke::Answer(AskId::from_uuid(id(7)));
-    let facts = compose(
-        &claimed(2, woke),
-        &brief(vec![], asks),
-        &tree(),
-        Some("s1".to_owned()),
-    );
+    let facts = compose(&claimed(2, woke), &brief(vec![], asks), &tree(), &going_on(false));
     assert_eq!(facts.wake, Wake::Answer);
     let given = facts.answer.expect("an answer");
     assert_eq!(
@@ -225,7 +232,7 @@ fn a_conflict_of_an_offer_is_told_as_such() {
         &claimed(2, woke),
         &brief(vec![], vec![offer]),
         &tree(),
-        Some("s1".to_owned()),
+        &going_on(false),
     );
     assert_eq!(facts.wake, Wake::Conflict);
     assert!(
@@ -250,7 +257,7 @@ fn a_retry_says_why_and_repeats_what_the_run_works_on() {
         &claimed(3, Woke::Retry),
         &brief(vec![], asks),
         &tree(),
-        Some("s1".to_owned()),
+        &going_on(false),
     );
     assert_eq!(facts.wake, Wake::Retry);
     assert!(
@@ -263,7 +270,7 @@ fn a_retry_says_why_and_repeats_what_the_run_works_on() {
         &claimed(3, Woke::Interrupted),
         &brief(turns, vec![]),
         &tree(),
-        None,
+        &fresh(),
     );
     assert!(facts.prompt.starts_with("Say hello."), "{}", facts.prompt);
     assert!(facts.prompt.contains("cut short"), "{}", facts.prompt);
@@ -286,7 +293,7 @@ fn the_oldest_part_of_a_long_conversation_is_left_out_and_said() {
         &claimed(2, Woke::Turns(vec![])),
         &brief(turns, vec![]),
         &Place::Plain,
-        None,
+        &fresh(),
     );
     assert!(
         facts.prompt.contains("2 older parts are left out"),

@@ -292,6 +292,13 @@ async fn a_session_is_known_until_it_is_forgotten() {
     let home = Home::new();
     let journal = home.open();
     journal.know_session(run_id(1), "a").unwrap();
+    journal.know_session(run_id(2), "a").unwrap();
+    assert!(journal.is_session_of(run_id(1), "a"));
+    assert!(
+        !journal.is_session_of(run_id(2), "a"),
+        "two runs never go on with one session"
+    );
+    journal.forget_session(run_id(2)).unwrap();
     journal.know_session(run_id(1), "b").unwrap();
     let length = std::fs::metadata(home.ledger()).unwrap().len();
     journal.know_session(run_id(1), "b").unwrap();

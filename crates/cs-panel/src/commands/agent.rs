@@ -1,5 +1,7 @@
 //! `agent add`, `agent remove` and `agent list`: the programs that do the work, in the configuration file of this machine.
 
+mod explain;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -65,6 +67,20 @@ pub(crate) struct AddArgs {
     /// The program and its arguments. A path is noted as an absolute one; a name is looked up in PATH at each start.
     #[arg(last = true, num_args = 1.., value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// Say what a recorded stream of an agent means, for bug reports.
+    Explain(explain::ExplainArgs),
+}
+
+/// Carries out `agents ...`.
+pub(crate) async fn agents(app: &App, command: Option<AgentsCommand>) -> Result<(), Failure> {
+    match command {
+        None => list(app).await,
+        Some(AgentsCommand::Explain(args)) => explain::explain(app, &args),
+    }
 }
 
 /// Carries out `agent ...`.

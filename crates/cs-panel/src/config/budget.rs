@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use cs_daemon::Bounds;
+use cs_harness::HarnessKind;
 use cs_supervise::{Lease, LeaseEnd, Limits};
 use serde::Deserialize;
 
@@ -16,6 +18,12 @@ pub(super) struct Budgets {
     output: Option<Most<Size>>,
     lease: Option<Span>,
     at_lease_end: Option<AtLeaseEnd>,
+    start: Option<Most<Span>>,
+    idle: Option<Most<Span>>,
+    turns: Option<Count>,
+    tokens: Option<Count>,
+    usd: Option<Money>,
+    card_usd: Option<Money>,
 }
 
 impl Budgets {
@@ -26,12 +34,22 @@ impl Budgets {
             output: self.output.or(usual.output),
             lease: self.lease.or(usual.lease),
             at_lease_end: self.at_lease_end.or(usual.at_lease_end),
+            start: self.start.or(usual.start),
+            idle: self.idle.or(usual.idle),
+            turns: self.turns.or(usual.turns),
+            tokens: self.tokens.or(usual.tokens),
+            usd: self.usd.or(usual.usd),
+            card_usd: self.card_usd.or(usual.card_usd),
         }
     }
 
     /// Fills the rest with what holds where nobody says anything. How long an agent may work nobody but its person knows.
     pub(super) fn limits(self) -> Limits {
         let lease = Lease::default();
+        // Nobody would see it use up what it may.
+        let is_bounded =
+            self.turns.is_some() || self.tokens.is_some() || self.usd.is_some() || self.card_usd.is_some();
+        let at_end = if is_bounded { LeaseEnd::Pause } else { lease.at_end };
         Limits {
             awake: self.wall.and_then(|Most(wall)| wall.map(|Span(span)| span)),
             spool_bytes: self
@@ -39,9 +57,58 @@ impl Budgets {
                 .map_or(Some(OUTPUT_BYTES), |Most(output)| output.map(|Size(bytes)| bytes)),
             lease: Lease {
                 length: self.lease.map_or(lease.length, |Span(span)| span),
-                at_end: self.at_lease_end.map_or(lease.at_end, LeaseEnd::from),
+                at_end: self.at_lease_end.map_or(at_end, LeaseEnd::from),
             },
         }
+    }
+}
+
+impl Budgets {
+    /// What only who reads what an agent says can see to, filled with what is usual for agents of its kind.
+    pub(super) fn bounds(self, kind: HarnessKind) -> Bounds {
+        let usual = Bounds::usual(kind);
+        let span =
+            |most: Option<Most<Span>>, usual| most.map_or(usual, |Most(most)| most.map(|Span(span)| span));
+        Bounds {
+            start: span(self.start, usual.start),
+            idle: span(self.idle, usual.idle),
+            turns: self.turns.map(|Count(count)| count),
+            tokens: self.tokens.map(|Count(count)| count),
+            micro_usd: self.usd.map(|Money(micro_usd)| micro_usd),
+            card_micro_usd: self.card_usd.map(|Money(micro_usd)| micro_usd),
+        }
+    }
+}
+
+/// A number of things, at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u64")]
+struct Count(u64);
+
+impl TryFrom<u64> for Count {
+    type Error = String;
+    fn try_from(count: u64) -> Result<Self, String> {
+        if count > 0 {
+            return Ok(Self(count));
+        }
+        Err("`0` lets nothing happen, expected 1 or more".to_owned())
+    }
+}
+
+/// An amount of US dollars, in millionths; at least a cent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "f64")]
+struct Money(u64);
+
+impl TryFrom<f64> for Money {
+    type Error = String;
+    fn try_from(usd: f64) -> Result<Self, String> {
+        if (0.01..=1e6).contains(&usd) {
+            return Ok(Self((usd * 1e6).round() as u64));
+        }
+        Err(format!(
+            "`{usd}` is no amount of US dollars, expected one such as 2.50, from 0.01 on"
+        ))
     }
 }
 
@@ -144,6 +211,28 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_of_its_own_kind_may_not_be_silent_for_ever_and_a_command_may() {
+        let usual = Budgets::default().bounds(HarnessKind::Claude);
+        assert_eq!(usual.start, Some(Duration::from_secs(90)));
+        assert_eq!(usual.idle, Some(Duration::from_secs(600)));
+        assert_eq!(Budgets::default().bounds(HarnessKind::Plain), Bounds::default());
+        let said =
+            parse("start = \"none\"\nidle = \"1h\"\nturns = 3\ntokens = 4\nusd = 2.5\ncard_usd = 20\n");
+        assert_eq!(
+            said.bounds(HarnessKind::Claude),
+            Bounds {
+                start: None,
+                idle: Some(Duration::from_secs(3600)),
+                turns: Some(3),
+                tokens: Some(4),
+                micro_usd: Some(2_500_000),
+                card_micro_usd: Some(20_000_000),
+            }
+        );
+        assert_eq!(said.limits().lease.at_end, LeaseEnd::Pause);
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_with_what_was_expected() {
         for (text, expected) in [
             ("wall = \"0s\"", "from `1s` on"),
@@ -153,7 +242,12 @@ mod tests {
             ("output = \"99999999999TiB\"", "is no size"),
             ("lease = \"none\"", "is no time"),
             ("at_lease_end = \"wait\"", "expected one of"),
-            ("turns = 3", "unknown field"),
+            ("turns = 0", "expected 1 or more"),
+            ("tokens = -1", "invalid value"),
+            ("usd = 0.001", "no amount of US dollars"),
+            ("usd = nan", "no amount of US dollars"),
+            ("idle = \"0s\"", "from `1s` on"),
+            ("rounds = 3", "unknown field"),
         ] {
             let refused = toml_edit::de::from_str::<Budgets>(text)
                 .expect_err(text)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use cs_daemon::{BROUGHT, SetupStatus, StateDir, setup_status};
+use cs_daemon::{BROUGHT, FELL_BACK, SetupStatus, StateDir, setup_status};
 use cs_model::RunState;
 use cs_record::Run;
 use cs_worktree::BroughtAlong;
@@ -24,6 +24,12 @@ pub(super) fn of(state: &StateDir, run: &Run) -> io::Result<Vec<String>> {
     let mut lines = brought.map(|brought| along(&brought)).unwrap_or_default();
     if setup_status(&dir) == Some(SetupStatus::Running) && run.state == RunState::Running {
         lines.push("its setup command runs; the agent comes after it".to_owned());
+    }
+    if dir.join(FELL_BACK).exists() {
+        lines.push(
+            "its agent did not go on with its conversation and began a new one; its next start gives it all that was said"
+                .to_owned(),
+        );
     }
     Ok(lines)
 }

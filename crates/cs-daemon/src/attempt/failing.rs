@@ -1,0 +1,82 @@
+//! Attempts that end before their agent begins.
+
+use cs_journal::{Prepared, Registered};
+use cs_model::FailureClass;
+use serde::{Deserialize, Serialize};
+
+use super::Trouble;
+use super::ready::Unready;
+use super::settle::{Live, report_failed};
+use crate::context::Context;
+use crate::outcome::Budget;
+
+/// Why a run could not be started, as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FailureNote {
+    pub(super) class: FailureClass,
+    pub(super) reason: String,
+    /// The budget that was used up before it could begin.
+    #[serde(default)]
+    pub(super) used_up: Option<Budget>,
+}
+
+impl FailureNote {
+    pub(super) fn new(class: FailureClass, reason: String) -> Self {
+        Self {
+            class,
+            reason,
+            used_up: None,
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+}
+
+/// Ends an attempt that could not be made ready. What was made for it gets its verdict first; a shim that was half born never gets
+/// a prompt, so one that cannot be judged now is in nobody's way.
+pub(super) async fn fail(
+    cx: &Context,
+    prepared: Prepared,
+    unready: Unready,
+) -> Result<Option<Live>, Trouble> {
+    if let Err(error) = cx.deps.executions.survey(prepared.dir()).await {
+        tracing::warn!(
+            name = prepared.dir(),
+            error = &error as &dyn std::error::Error,
+            "no verdict on what did not start"
+        );
+    }
+    let note = FailureNote::new(unready.class, unready.reason);
+    report_failed(cx, prepared.failed(&note.to_json()?)?).await?;
+    Ok(None)
+}
+
+/// Ends an attempt whose card has used up what it may cost: nothing of it begins.
+pub(super) async fn used_up(
+    cx: &Context,
+    prepared: Prepared,
+    reason: String,
+) -> Result<Option<Live>, Trouble> {
+    let note = FailureNote {
+        used_up: Some(Budget::Spend),
+        ..FailureNote::new(FailureClass::InvalidRequest, reason)
+    };
+    report_failed(cx, prepared.failed(&note.to_json()?)?).await?;
+    Ok(None)
+}
+
+pub(super) async fn fail_registered(
+    cx: &Context,
+    registered: Registered,
+    class: FailureClass,
+    reason: String,
+) -> Result<Option<Live>, Trouble> {
+    report_failed(
+        cx,
+        registered.failed(&FailureNote::new(class, reason).to_json()?)?,
+    )
+    .await?;
+    Ok(None)
+}

@@ -1,0 +1,208 @@
+//! What came of an attempt, from the end of its agent to the ledger.
+
+use std::sync::Arc;
+
+use cs_fence::ProcessFact;
+use cs_harness::{
+    FailureCause, Harness, HarnessKind, Outcome, ProcessEnd, TaskEnd, UsageTotals, public_reason,
+};
+use cs_journal::{ClaimedRun, Settling, Started};
+use cs_model::Cap;
+use cs_supervise::{AgentExit, ExecutionDir, Limit};
+
+use super::setup::{setup_failed, setup_status};
+use super::{Trouble, session};
+use crate::context::Context;
+use crate::executions::{Allowance, AttemptFile, EndedFor, ExecutionEnd, last_words};
+use crate::outcome::{AttemptOutcome, Budget, Spent, Task, process_end, until};
+
+/// The end of an attempt, on its way to the ledger.
+pub(super) struct End {
+    name: String,
+    harness: Arc<dyn Harness>,
+    allowance: Allowance,
+    used: UsageTotals,
+    ended_for: Option<EndedFor>,
+    ended: ExecutionEnd,
+}
+
+impl End {
+    /// Looks at how the agent of an execution ended, and counts what it has used.
+    pub(super) fn of(
+        cx: &Context,
+        row: &ClaimedRun,
+        (name, harness, file): (String, Arc<dyn Harness>, Option<AttemptFile>),
+        mut ended: ExecutionEnd,
+    ) -> Result<Self, Trouble> {
+        let execution = cx.state.execution(&name);
+        let ended_for = EndedFor::read(&execution);
+        let errors = ExecutionDir::at(execution).stderr_spool();
+        ended
+            .seen
+            .observe_stderr(&last_words(&errors).unwrap_or_default());
+        session::look_at(cx, row, (&name, file.as_ref()), &ended.seen)?;
+        let mut end = Self {
+            used: UsageTotals::default(),
+            ended_for,
+            allowance: file.as_ref().map(|file| file.allowance).unwrap_or_default(),
+            name,
+            harness,
+            ended,
+        };
+        // What was cut short is counted by the attempt that goes on with its conversation.
+        if !end.was_cut_short() {
+            end.used = session::count(cx, &end.name, file.as_ref(), &end.ended.seen)?;
+        }
+        Ok(end)
+    }
+
+    /// Says whether it was cut short through no fault of its own, and by nobody's wish.
+    pub(super) fn was_cut_short(&self) -> bool {
+        self.ended_for.is_none() && self.ended.was_cut_short() && !self.ended.was_stopped()
+    }
+
+    /// Names the conversation that its agent had.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.ended.seen.session()
+    }
+
+    /// Makes durable what came of it.
+    pub(super) fn keep(mut self, cx: &Context, started: Started) -> Result<Settling, Trouble> {
+        match (self.ended.limit(), self.ended_for.take()) {
+            (Some(limit), _) => keep_limited(cx, started, limit, self),
+            (None, Some(why)) => keep_ended_for(cx, started, why, self),
+            (None, None) if self.ended.was_stopped() => {
+                let outcome = AttemptOutcome::stopped(self.spent(&started));
+                keep(started, &outcome, &self.ended)
+            }
+            (None, None) => {
+                let outcome = self.outcome();
+                keep_outcome(cx, started, outcome, self)
+            }
+        }
+    }
+
+    fn spent(&self, started: &Started) -> Spent {
+        Spent {
+            used: self.used,
+            process: process_of(started),
+        }
+    }
+
+    /// How it ended, by what its agent said and how its process ended.
+    fn outcome(&self) -> Outcome {
+        let end = process_end(&self.ended.closed);
+        self.harness.outcome(&end, &self.ended.seen)
+    }
+}
+
+/// Makes the outcome durable.
+fn keep_outcome(cx: &Context, started: Started, outcome: Outcome, end: End) -> Result<Settling, Trouble> {
+    let run = started.row().run;
+    let cause = match &outcome.task {
+        TaskEnd::Failed { cause, .. } => Some(*cause),
+        TaskEnd::Answered { .. } | TaskEnd::Asked { .. } | TaskEnd::OfferedLanding { .. } => None,
+    };
+    let mut outcome = AttemptOutcome::new(outcome, (cx.new_ask(), cx.deps.clock.now()), end.spent(&started));
+    let execution = cx.state.execution(&end.name);
+    let said = || last_words(&ExecutionDir::at(execution.clone()).stderr_spool()).unwrap_or_default();
+    if let Some(failed) = setup_failed(setup_status(&execution), said) {
+        outcome.task = failed;
+    }
+    let kind = end.harness.kind();
+    match cause {
+        Some(FailureCause::TurnCap) => outcome.task = own_cap(kind, Budget::Turns),
+        Some(FailureCause::MoneyCap) => outcome.task = own_cap(kind, Budget::Spend),
+        Some(FailureCause::NoSuchSession) => {
+            // Asked for it again, the agent would say the same again.
+            let settling = started.outcome(&serde_json::to_string(&outcome)?)?;
+            cx.journal.forget_session(run)?;
+            return Ok(settling);
+        }
+        Some(_) | None => {}
+    }
+    keep(started, &outcome, &end.ended)
+}
+
+/// An agent that ended by itself when it had used up what it was told that it may.
+fn own_cap(kind: HarnessKind, budget: Budget) -> Task {
+    let (what, key) = match budget {
+        Budget::Turns => ("asked its model as often", "`turns`"),
+        Budget::Spend | Budget::Wall | Budget::Output => ("spent as much", "`usd` or `card_usd`"),
+    };
+    Task::Capped {
+        budget,
+        reason: format!(
+            "{} {what} as one attempt may ({key} in the configuration)",
+            kind.label()
+        ),
+    }
+}
+
+/// Makes the outcome durable of an attempt whose agent was ended by the one who followed it: that is why it failed, whatever it said on
+/// its way out; but where it has done its task by then, that counts.
+fn keep_ended_for(cx: &Context, started: Started, why: EndedFor, end: End) -> Result<Settling, Trouble> {
+    let outcome = end.outcome();
+    if !matches!(outcome.task, TaskEnd::Failed { .. }) {
+        return keep_outcome(cx, started, outcome, end);
+    }
+    let task = match why {
+        EndedFor::Silent { class, reason } => Task::failed(class, reason),
+        EndedFor::UsedUp { budget, reason } => Task::Capped { budget, reason },
+        EndedFor::Trouble { trouble } => Task::Failed {
+            class: trouble.class,
+            reason: public_reason(
+                end.harness.kind(),
+                trouble.class,
+                FailureCause::Told(trouble.status),
+            ),
+            until: trouble.again.map(|again| until(again, cx.deps.clock.now())),
+        },
+    };
+    let outcome = AttemptOutcome::of(task, end.spent(&started));
+    keep(started, &outcome, &end.ended)
+}
+
+/// Makes the outcome durable of an attempt that has used up a budget: that, or the answer with which its agent ended in order.
+fn keep_limited(cx: &Context, started: Started, limit: Limit, end: End) -> Result<Settling, Trouble> {
+    let (cap, reason) = end
+        .allowance
+        .used_up(limit)
+        .unwrap_or((Cap::Wall, limit.to_string()));
+    if let Some(outcome) = answer_in_order(end.harness.as_ref(), &end.ended) {
+        let row = started.row();
+        cx.said(&format!(
+            "run {} attempt {} of card {} was interrupted: {reason}; it ended in order, so what it said is its answer",
+            row.run.short(),
+            row.epoch,
+            row.card.short(),
+        ));
+        return keep_outcome(cx, started, outcome, end);
+    }
+    let outcome = AttemptOutcome::capped(cap.into(), reason, end.spent(&started));
+    keep(started, &outcome, &end.ended)
+}
+
+/// The answer of an agent that was interrupted and ended in order all the same. An agent whose answer is all that it prints has no
+/// other way to say that it is done; one that prints nothing was only cut short.
+fn answer_in_order(harness: &dyn Harness, ended: &ExecutionEnd) -> Option<Outcome> {
+    let AgentExit::Exited(0) = ended.closed.exit else {
+        return None;
+    };
+    let outcome = harness.outcome(&ProcessEnd::Exited(0), &ended.seen);
+    let has_words = matches!(&outcome.task, TaskEnd::Answered { text } if !text.trim().is_empty());
+    has_words.then_some(outcome)
+}
+
+fn keep(started: Started, outcome: &AttemptOutcome, ended: &ExecutionEnd) -> Result<Settling, Trouble> {
+    let payload = serde_json::to_string(outcome)?;
+    Ok(match ended.seen.session() {
+        Some(session) => started.outcome_in_session(&payload, session)?,
+        None => started.outcome(&payload)?,
+    })
+}
+
+/// Says which process the record may hold for an attempt.
+pub(super) fn process_of(started: &Started) -> Option<ProcessFact> {
+    serde_json::from_str(started.agent()).ok()
+}

@@ -1,0 +1,151 @@
+//! The agent's own conversation of a run, from one attempt to the next.
+//!
+//! It is the run's alone, and the harness's alone (OW-2, OW-3). What it had used when an attempt was last counted is noted beside that
+//! attempt's execution, before the outcome is durable: an attempt that was cut short is counted by the next one that is not.
+
+use cs_harness::{HarnessKind, Seen, UsageTotals};
+use cs_journal::ClaimedRun;
+use cs_model::Epoch;
+use cs_supervise::ExecutionDir;
+use serde::{Deserialize, Serialize};
+
+use super::{Trouble, unlisted};
+use crate::context::Context;
+use crate::executions::{AttemptFile, beside, usage};
+
+/// The file of an execution that says what its conversation had used when the attempt was counted.
+const COUNTED: &str = "counted.json";
+/// The file of an execution whose agent did not go on with the conversation that it was asked to go on with.
+pub const FELL_BACK: &str = "fell-back.json";
+
+/// What a conversation had used.
+#[derive(Debug, Serialize, Deserialize)]
+struct Counted {
+    session: String,
+    totals: UsageTotals,
+}
+
+/// A conversation that was not gone on with.
+#[derive(Debug, Serialize, Deserialize)]
+struct FellBack {
+    asked: String,
+    got: String,
+}
+
+/// The conversation with which an attempt begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Conversation {
+    /// The one to go on with; nothing begins a new one.
+    pub(crate) session: Option<String>,
+    /// What it has used, as far as that was counted.
+    pub(crate) before: UsageTotals,
+    /// Whether it lacks what was said before: then the agent is told all of it.
+    pub(crate) is_lacking: bool,
+}
+
+/// Finds the conversation that an attempt goes on with.
+pub(super) async fn conversation(
+    cx: &Context,
+    row: &ClaimedRun,
+    kind: HarnessKind,
+) -> Result<Conversation, Trouble> {
+    let Some(session) = cx.journal.session(row.run).filter(|_| !row.fresh) else {
+        return Ok(Conversation::default());
+    };
+    if !cx.journal.is_session_of(row.run, &session) {
+        tracing::warn!(run = %row.run, "another run goes on with the conversation of this one: a new one begins");
+        return Ok(Conversation::default());
+    }
+    let mut conversation = Conversation {
+        session: Some(session.clone()),
+        ..Conversation::default()
+    };
+    let mut is_last = true;
+    for number in (1..row.epoch.get()).rev() {
+        let names = cx.deps.executions.names(row.run, Epoch::new(number)).await;
+        for name in names.map_err(unlisted)?.into_iter().rev() {
+            let dir = ExecutionDir::at(cx.state.execution(&name));
+            if let (true, Some(file)) = (is_last, cx.deps.executions.attempt(&name).await) {
+                is_last = false;
+                if file.harness != kind.as_str() {
+                    return Ok(Conversation::default());
+                }
+                let fell_back: Option<FellBack> = beside::read(&dir, FELL_BACK);
+                conversation.is_lacking = fell_back.is_some_and(|fell_back| fell_back.got == session);
+            }
+            let counted: Option<Counted> = beside::read(&dir, COUNTED);
+            if let Some(counted) = counted.filter(|counted| counted.session == session) {
+                conversation.before = counted.totals;
+                return Ok(conversation);
+            }
+        }
+    }
+    Ok(conversation)
+}
+
+/// Counts what an attempt has used, and notes up to where its conversation is counted now.
+pub(super) fn count(
+    cx: &Context,
+    name: &str,
+    file: Option<&AttemptFile>,
+    seen: &Seen,
+) -> Result<UsageTotals, Trouble> {
+    let asked = file.and_then(|file| file.session.as_deref());
+    let before = file.map(|file| file.before).unwrap_or_default();
+    let used = usage(seen, asked, &before);
+    let totals = seen.session_usage();
+    if let (Some(session), true) = (seen.session(), totals != UsageTotals::default()) {
+        // A field that was not told this time keeps what was counted of it.
+        let mut counted = if asked == Some(session) {
+            before
+        } else {
+            UsageTotals::default()
+        };
+        counted.update(&totals);
+        let counted = Counted {
+            session: session.to_owned(),
+            totals: counted,
+        };
+        beside_execution(cx, name, COUNTED, &counted)?;
+    }
+    Ok(used)
+}
+
+/// Notes and says that an agent did not go on with the conversation that it was asked to go on with.
+pub(super) fn look_at(
+    cx: &Context,
+    row: &ClaimedRun,
+    (name, file): (&str, Option<&AttemptFile>),
+    seen: &Seen,
+) -> Result<(), Trouble> {
+    let Some(asked) = file.and_then(|file| file.session.as_deref()) else {
+        return Ok(());
+    };
+    let Some(got) = seen.fell_back_from(asked) else {
+        return Ok(());
+    };
+    cx.said(&format!(
+        "run {} attempt {} of card {}: its agent did not go on with its conversation and began a new one; its next start gives it all \
+         that was said",
+        row.run.short(),
+        row.epoch,
+        row.card.short()
+    ));
+    let fell_back = FellBack {
+        asked: asked.to_owned(),
+        got: got.to_owned(),
+    };
+    beside_execution(cx, name, FELL_BACK, &fell_back)
+}
+
+fn beside_execution(cx: &Context, name: &str, file: &str, noted: &impl Serialize) -> Result<(), Trouble> {
+    let dir = cx.state.execution(name);
+    if !dir.exists() {
+        // Somebody has removed it, and what it used went with it.
+        return Ok(());
+    }
+    beside::replace(&ExecutionDir::at(dir), file, noted).map_err(|source| Trouble::Local {
+        what: "what is known of the agent's conversation cannot be kept",
+        source,
+    })
+}

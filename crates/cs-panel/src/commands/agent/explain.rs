@@ -1,0 +1,185 @@
+//! `agents explain`: what a recorded stream of an agent means, for bug reports.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+use clap::Args;
+use cs_harness::{
+    AgentConfig, AskAgain, Event, Harness, HarnessKind, LINE_MAX_BYTES, Line, ProcessEnd, Seen, TaskEnd,
+    ToolServer, UsageTotals, adapter,
+};
+use serde::Serialize;
+
+use crate::app::App;
+use crate::failure::Failure;
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// The harness that the agent has.
+    #[arg(long, value_name = "HARNESS")]
+    harness: HarnessKind,
+    /// The code with which its process exited [default: 0].
+    #[arg(long, value_name = "N", conflicts_with = "signal")]
+    exit_code: Option<i32>,
+    /// The signal that ended its process.
+    #[arg(long, value_name = "N")]
+    signal: Option<i32>,
+    /// What its process wrote to standard error.
+    #[arg(long, value_name = "FILE")]
+    stderr: Option<PathBuf>,
+    /// What its process wrote to standard output.
+    file: PathBuf,
+}
+
+/// What a recorded stream means.
+#[derive(Debug, Serialize)]
+struct Explained {
+    version: Option<String>,
+    session_id: Option<String>,
+    final_text: Option<String>,
+    process: String,
+    task: &'static str,
+    class: Option<&'static str>,
+    /// What everybody may read of a failure; null where there is none.
+    reason: Option<String>,
+    /// After how many seconds the provider wants to be asked again; null where it does not say so, or names a time of day.
+    retry_after_s: Option<u64>,
+    /// At which time it does, in seconds since 1970 (UTC).
+    retry_at_unix: Option<i64>,
+    usage: UsageTotals,
+    mcp: Vec<ToolServer>,
+    /// How many events of each kind there were.
+    events: BTreeMap<String, u64>,
+}
+
+/// Carries out `agents explain`.
+pub(crate) fn explain(app: &App, args: &ExplainArgs) -> Result<(), Failure> {
+    let name = args.harness.as_str();
+    let agent = AgentConfig::new(name, vec![name.to_owned()], args.harness)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let harness = adapter(&agent);
+    let path = app.env.absolute(&args.file);
+    let unread = |error: io::Error| Failure::failed(error, format!("{} cannot be read", path.display()));
+    let file = File::open(&path).map_err(unread)?;
+    let (mut seen, events) = read(&mut BufReader::new(file), harness.as_ref()).map_err(unread)?;
+    if let Some(stderr) = &args.stderr {
+        let path = app.env.absolute(stderr);
+        let tail = cs_daemon::last_words(&path)
+            .map_err(|error| Failure::failed(error, format!("{} cannot be read", path.display())))?;
+        seen.observe_stderr(&tail);
+    }
+    let end = match args.signal {
+        Some(signal) => ProcessEnd::Signalled(signal),
+        None => ProcessEnd::Exited(args.exit_code.unwrap_or(0)),
+    };
+    let explained = explained(harness.as_ref(), &end, &seen, events);
+    if app.global.json {
+        return app.out.json(&explained);
+    }
+    let pretty = serde_json::to_string_pretty(&explained)
+        .map_err(|error| Failure::failed(error, "the result cannot be written as JSON"))?;
+    app.out.line(&pretty)
+}
+
+fn explained(
+    harness: &dyn Harness,
+    end: &ProcessEnd,
+    seen: &Seen,
+    events: BTreeMap<String, u64>,
+) -> Explained {
+    let outcome = harness.outcome(end, seen);
+    let mut explained = Explained {
+        version: seen.version().map(str::to_owned),
+        session_id: seen.session().map(str::to_owned),
+        final_text: seen.final_text().map(str::to_owned),
+        process: match outcome.process {
+            ProcessEnd::Exited(code) => format!("exited {code}"),
+            ProcessEnd::Signalled(signal) => format!("signalled {signal}"),
+            ProcessEnd::SpawnFailed { .. } => "not started".to_owned(),
+            ProcessEnd::Unknown => "unknown".to_owned(),
+        },
+        task: "",
+        class: None,
+        reason: None,
+        retry_after_s: None,
+        retry_at_unix: None,
+        usage: seen.usage(&UsageTotals::default()),
+        mcp: seen.servers().to_vec(),
+        events,
+    };
+    explained.task = match outcome.task {
+        TaskEnd::Answered { text } => {
+            explained.final_text = Some(text);
+            "answered"
+        }
+        TaskEnd::Asked { question, .. } => {
+            explained.final_text = Some(question);
+            "asked"
+        }
+        TaskEnd::OfferedLanding { summary, .. } => {
+            explained.final_text = Some(summary);
+            "offered_landing"
+        }
+        TaskEnd::Failed {
+            class, again, public, ..
+        } => {
+            explained.class = Some(class.as_str());
+            explained.reason = Some(public);
+            match again {
+                Some(AskAgain::AfterMs(ms)) => explained.retry_after_s = Some(ms.div_ceil(1_000)),
+                Some(AskAgain::AtUnix(at)) => explained.retry_at_unix = Some(at),
+                None => {}
+            }
+            "failed"
+        }
+    };
+    explained
+}
+
+/// Reads a stream line by line, and holds no more of it than one line.
+fn read(from: &mut impl BufRead, harness: &dyn Harness) -> io::Result<(Seen, BTreeMap<String, u64>)> {
+    let most = u64::try_from(LINE_MAX_BYTES).unwrap_or(u64::MAX);
+    let (mut seen, mut events) = (Seen::default(), BTreeMap::new());
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        if from.by_ref().take(most).read_until(b'\n', &mut bytes)? == 0 {
+            return Ok((seen, events));
+        }
+        let is_cut = bytes.len() >= LINE_MAX_BYTES && bytes.last() != Some(&b'\n');
+        let dropped_bytes = if is_cut { from.skip_until(b'\n')? } else { 0 };
+        let line = Line {
+            bytes: &bytes,
+            dropped_bytes: u64::try_from(dropped_bytes).unwrap_or(u64::MAX),
+        };
+        for event in harness.events(&line) {
+            *events.entry(kind_of(&event)).or_insert(0) += 1;
+            seen.observe(&event);
+        }
+    }
+}
+
+/// The word of the transcript for an event.
+fn kind_of(event: &Event) -> String {
+    let value = serde_json::to_value(event).unwrap_or_default();
+    value["type"].as_str().unwrap_or("unknown").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_to_its_end() {
+        let agent = AgentConfig::new("a", vec!["a".to_owned()], HarnessKind::JsonLines).expect("an agent");
+        let long = LINE_MAX_BYTES + 1_000;
+        let mut stream =
+            io::Cursor::new(vec![b'x'; long]).chain(&b"\n{\"type\":\"final\",\"text\":\"Done.\"}\n"[..]);
+        let harness = adapter(&agent);
+        let (seen, events) = read(&mut BufReader::new(&mut stream), harness.as_ref()).expect("it is read");
+        assert_eq!(seen.final_text(), Some("Done."));
+        assert_eq!(events["final"], 1);
+    }
+}

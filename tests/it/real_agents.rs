@@ -1,0 +1,325 @@
+//! Agents with a harness of their own: the real binary, and shell scripts that say what Claude Code and Codex say.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::desk::Desk;
+
+/// What every script begins with: it notes how it was called and what it was told, and finds its conversation.
+const HEAD: &str = r#"#!/bin/sh
+out=OUT
+echo "$*" >>"$out/argv"
+session=none
+for word in "$@"; do
+    case $before in --session-id | --resume | resume) session=$word ;; esac
+    case $word in *-*-*-*-*) session=$word ;; esac
+    before=$word
+done
+cat >"$out/prompt"
+echo . >>"$out/starts"
+say() { echo "$1"; }
+begin() { say "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"$session\",\"claude_code_version\":\"2.1.332\",\"mcp_servers\":[]}"; }
+answer() { say "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"session_id\":\"$session\",\"total_cost_usd\":${2:-0.02},\"usage\":{\"input_tokens\":10,\"output_tokens\":2},\"permission_denials\":[${3:-}],\"terminal_reason\":\"completed\",\"result\":\"$1\"}"; }
+"#;
+
+/// A desk with an agent of this harness; what it does is said later.
+fn desk_with(harness: &str) -> Desk {
+    let desk = Desk::new();
+    does(&desk, "exit 1");
+    let program = desk.path("outside/agent");
+    let program = program.to_str().expect("a path in UTF-8");
+    desk.ok(&[
+        "agent",
+        "add",
+        "real",
+        "--harness",
+        harness,
+        "--permissions",
+        "full",
+        "--",
+        program,
+    ]);
+    desk
+}
+
+/// Says what the agent does from now on.
+fn does(desk: &Desk, script: &str) {
+    let out = desk.path("outside");
+    let head = HEAD.replace("OUT", out.to_str().expect("a path in UTF-8"));
+    let program = out.join("agent");
+    fs::write(&program, format!("{head}{script}\n")).expect("written");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("made executable");
+}
+
+fn outside(desk: &Desk, name: &str) -> String {
+    fs::read_to_string(desk.path("outside").join(name)).unwrap_or_default()
+}
+
+fn the_run(desk: &Desk, card: &str) -> Value {
+    desk.card(card)["runs"][0].clone()
+}
+
+#[test]
+fn an_answer_counts_although_its_agent_stays() {
+    let desk = desk_with("claude");
+    does(&desk, "begin; answer Done.; sleep 600");
+    let card = desk.send("Do it");
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    assert_eq!(the_run(&desk, &card)["state"], "finished");
+    desk.no_process_is_left();
+    let argv = outside(&desk, "argv");
+    assert!(
+        argv.contains("--session-id") && argv.contains("bypassPermissions"),
+        "{argv}"
+    );
+}
+
+/// FB-4, FB-5: once, with one notice; a person's retry tries it.
+#[test]
+fn a_sign_in_that_is_refused_ends_the_agent_at_once_and_a_retry_recovers() {
+    let desk = desk_with("claude");
+    does(
+        &desk,
+        r#"begin
+say "{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1,\"max_retries\":10,\"retry_delay_ms\":606,\"error_status\":401,\"error\":\"authentication_failed\",\"session_id\":\"$session\"}"
+sleep 600"#,
+    );
+    let card = desk.send("Do it");
+    let said = desk.run_once_saying();
+    let other = desk.send("Do that");
+    desk.run_once();
+    desk.no_process_is_left();
+    assert_eq!(said.matches("takes no work on this machine").count(), 1, "{said}");
+    assert_eq!(desk.lines("starts"), 1, "its route is parked for all");
+    let run = the_run(&desk, &card);
+    assert_eq!(
+        (run["failure"].as_str(), run["tries"].as_u64()),
+        (Some("authentication"), Some(0)),
+        "{run}"
+    );
+    let agents = desk.json(&["agent", "list"]);
+    assert_eq!(agents[0]["parked"]["class"], "authentication", "{agents}");
+    does(&desk, "begin; answer Done.");
+    desk.run_once();
+    assert_eq!(desk.lines("starts"), 1, "nobody has said that it is mended");
+    desk.ok(&["retry", &card]);
+    desk.run_once();
+    let argv = outside(&desk, "argv");
+    assert!(argv.contains("--resume"), "the same conversation goes on: {argv}");
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    assert_eq!(
+        desk.said_by(&other, "agent"),
+        ["Done."],
+        "a success opens the route"
+    );
+}
+
+#[test]
+fn a_provider_that_wants_to_be_left_alone_parks_the_route_until_then() {
+    let desk = desk_with("claude");
+    does(
+        &desk,
+        r#"begin
+say "{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1,\"max_retries\":10,\"retry_delay_ms\":3600000,\"error_status\":429,\"error\":\"rate_limit\",\"session_id\":\"$session\"}"
+sleep 600"#,
+    );
+    let card = desk.send("Do it");
+    desk.run_once();
+    desk.no_process_is_left();
+    let agents = desk.json(&["agent", "list"]);
+    assert_eq!(agents[0]["parked"]["class"], "rate_limit", "{agents}");
+    assert!(agents[0]["parked"]["until"].is_string(), "{agents}");
+    assert_eq!(the_run(&desk, &card)["tries"], 0);
+}
+
+/// OW-3.
+#[test]
+fn a_conversation_goes_on_and_one_that_was_lost_is_told_again() {
+    let desk = desk_with("claude");
+    does(&desk, "begin; answer First.");
+    let card = desk.send("The first message");
+    desk.run_once();
+    does(
+        &desk,
+        "session=00000000-0000-4000-8000-00000000000b; begin; answer Second.",
+    );
+    desk.ok(&["send", "--card", &card, "The second message"]);
+    let said = desk.run_once_saying();
+    let prompt = outside(&desk, "prompt");
+    assert!(
+        !prompt.contains("The first message"),
+        "its conversation has that: {prompt}"
+    );
+    assert!(said.contains("began a new one"), "{said}");
+    assert!(desk.ok(&["show", &card]).contains("began a new one"));
+    does(&desk, "begin; answer Third.");
+    desk.ok(&["send", "--card", &card, "The third message"]);
+    desk.run_once();
+    let (argv, prompt) = (outside(&desk, "argv"), outside(&desk, "prompt"));
+    assert!(
+        argv.contains("--resume 00000000-0000-4000-8000-00000000000b"),
+        "{argv}"
+    );
+    assert!(prompt.contains("The first message"), "{prompt}");
+    desk.ok(&["send", "--card", &card, "The fourth message"]);
+    desk.run_once();
+    let prompt = outside(&desk, "prompt");
+    assert!(!prompt.contains("The first message"), "once is enough: {prompt}");
+}
+
+#[test]
+fn a_call_that_was_refused_becomes_a_question_and_its_answer_goes_to_the_same_conversation() {
+    let desk = desk_with("claude");
+    does(
+        &desk,
+        r#"begin; answer "I could not." 0.02 "{\"tool_name\":\"Bash\",\"tool_use_id\":\"t\",\"tool_input\":{\"command\":\"make\"}}""#,
+    );
+    let card = desk.send("Build it");
+    desk.run_once();
+    let asks = desk.json(&["asks"]);
+    let question = asks[0]["question"].as_str().expect("a question");
+    assert!(question.contains("make"), "{question}");
+    does(&desk, "begin; answer Built.");
+    desk.ok(&["answer", &card, "Use ninja"]);
+    desk.run_once();
+    assert!(outside(&desk, "argv").contains("--resume"));
+    assert!(outside(&desk, "prompt").contains("Use ninja"));
+    assert_eq!(
+        desk.said_by(&card, "agent").last().map(String::as_str),
+        Some("Built.")
+    );
+}
+
+#[test]
+fn an_agent_without_a_first_word_is_ended_and_that_is_no_try() {
+    let desk = desk_with("claude");
+    does(&desk, "sleep 600");
+    desk.configure("[agents.real.limits]\nstart = \"1s\"\n");
+    let card = desk.send("Do it");
+    let daemon = desk.daemon();
+    desk.until("it was ended", || {
+        (the_run(&desk, &card)["failure"] == "infrastructure").then_some(())
+    });
+    daemon.kill();
+    let run = the_run(&desk, &card);
+    let because = run["failed_because"].as_str().expect("a reason");
+    assert!(because.contains("`start`"), "{because}");
+    assert_eq!(run["tries"], 0, "{run}");
+}
+
+#[test]
+fn an_agent_that_says_nothing_more_is_ended_and_its_conversation_goes_on() {
+    let desk = desk_with("claude");
+    does(&desk, "begin; sleep 600");
+    desk.configure("[agents.real.limits]\nidle = \"1s\"\n");
+    let card = desk.send("Do it");
+    let daemon = desk.daemon();
+    desk.until("it was ended", || {
+        (the_run(&desk, &card)["failure"] == "agent").then_some(())
+    });
+    daemon.kill();
+    let run = the_run(&desk, &card);
+    let because = run["failed_because"].as_str().expect("a reason");
+    assert!(because.contains("`idle`"), "{because}");
+    does(&desk, "begin; answer Done.");
+    desk.ok(&["retry", &card]);
+    desk.run_once();
+    assert!(outside(&desk, "argv").contains("--resume"));
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+}
+
+#[test]
+fn a_budget_of_tokens_ends_an_agent_that_works() {
+    let desk = desk_with("codex");
+    does(
+        &desk,
+        r#"say '{"type":"thread.started","thread_id":"00000000-0000-4000-8000-00000000000a"}'
+say '{"type":"turn.started"}'
+exit 0"#,
+    );
+    let script = r#"echo '{"type":"usage","input_tokens":5000,"output_tokens":1}'; sleep 600"#;
+    desk.ok(&["agent", "add", "lines", "--json-lines", "--", "sh", "-c", script]);
+    desk.configure("[limits]\ntokens = 1000\n");
+    let sent = desk.json(&["send", "--agent", "lines", "Work"]);
+    let card = sent["card"].as_str().expect("a card").to_owned();
+    desk.run_once();
+    desk.no_process_is_left();
+    let detail = desk.card(&card);
+    assert_eq!(detail["runs"][0]["state"], "capped_spend", "{detail}");
+    let reason = detail["card"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("`tokens`") && reason.contains("5001"), "{reason}");
+    assert_eq!(detail["card"]["usage"]["input_tokens"], 5000, "{detail}");
+}
+
+#[test]
+fn a_card_that_has_cost_what_it_may_is_not_started_until_it_may_cost_more() {
+    let desk = desk_with("claude");
+    does(&desk, "begin; answer Done. 2.5");
+    let card = desk.send("Do it");
+    desk.run_once();
+    desk.configure("[limits]\ncard_usd = 2\n");
+    desk.ok(&["send", "--card", &card, "More"]);
+    let said = desk.run_once_saying();
+    assert_eq!(desk.lines("starts"), 1, "{said}");
+    let detail = desk.card(&card);
+    assert_eq!(detail["runs"][0]["state"], "capped_spend", "{detail}");
+    let reason = detail["card"]["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("`card_usd`") && reason.contains("2.50 USD"),
+        "{reason}"
+    );
+    let path = desk.path("home/.config/cs-panel/config.toml");
+    let text = fs::read_to_string(&path).expect("it is configured");
+    fs::write(&path, text.replace("card_usd = 2", "card_usd = 20")).expect("written");
+    desk.ok(&["retry", &card]);
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done.", "Done."]);
+    assert!(
+        outside(&desk, "argv").contains("--max-budget-usd 17.500000"),
+        "what is left to it"
+    );
+}
+
+/// Codex counts over its whole conversation, whatever became of the attempts.
+#[test]
+fn what_a_conversation_counts_is_counted_once_also_where_an_attempt_was_killed() {
+    let desk = desk_with("codex");
+    let turn = |tokens: u32, end: &str| {
+        let id = "00000000-0000-4000-8000-00000000000a";
+        format!(
+            r#"say '{{"type":"thread.started","thread_id":"{id}"}}'
+say '{{"type":"turn.started"}}'
+say '{{"type":"item.completed","item":{{"id":"i","type":"agent_message","text":"Done."}}}}'
+{end}
+say '{{"type":"turn.completed","usage":{{"input_tokens":{tokens},"cached_input_tokens":0,"output_tokens":0}}}}'"#
+        )
+    };
+    does(&desk, &turn(1_000, ""));
+    let card = desk.send("One");
+    desk.run_once();
+    let used = || desk.card(&card)["card"]["usage"]["input_tokens"].clone();
+    assert_eq!(used(), 1_000);
+    does(
+        &desk,
+        &turn(
+            0,
+            "if [ -e \"$out/second\" ]; then :; fi; touch \"$out/second\"; kill -9 $$",
+        ),
+    );
+    desk.ok(&["send", "--card", &card, "Two"]);
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/second"));
+    does(&desk, &turn(4_000, ""));
+    desk.until("it has answered", || {
+        (desk.said_by(&card, "agent").len() == 2).then_some(())
+    });
+    daemon.kill();
+    assert_eq!(used(), 4_000, "not 5,000");
+    desk.ok(&["send", "--card", &card, "Three"]);
+    does(&desk, &turn(4_500, ""));
+    desk.run_once();
+    assert_eq!(used(), 4_500);
+}
