@@ -64,7 +64,7 @@ const SUITES: [Suite; 6] = [
 ];
 
 /// The examples that run by themselves; each shows that its crate is useful alone.
-const EXAMPLES: [(&str, &str); 9] = [
+const EXAMPLES: [(&str, &str); 10] = [
     ("cs-fence", "fence"),
     ("cs-journal", "claim_once"),
     ("cs-settle", "decide"),
@@ -74,6 +74,7 @@ const EXAMPLES: [(&str, &str); 9] = [
     ("cs-worktree", "land_a_card"),
     ("cs-worktree", "save_a_tree"),
     ("cs-harness", "drive_a_command"),
+    ("cs-acp", "lead_an_agent"),
 ];
 
 /// Where nextest writes its report, as `.config/nextest.toml` says.

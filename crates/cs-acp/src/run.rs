@@ -1,11 +1,11 @@
 //! The bridge: the one place here that touches processes.
 
-use std::io;
+use std::io::{self, Read as _, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
@@ -59,7 +59,7 @@ pub enum AcpError {
 /// More than this is no start line.
 const START_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads the start line, leads the agent through it, and prints its events, one per line.
+/// Reads the start line, leads the agent through it, and prints its events, one per line. Output is awaited: it is a file.
 ///
 /// Returns the exit code for the bridge: 0 when the agent answered, 1 when it failed and said so, 143 when SIGTERM or SIGINT
 /// called the prompt off, else the code of an agent that ended too early (128 and the signal, where one ended it).
@@ -70,10 +70,10 @@ const START_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// [`AcpError`].
 pub async fn run<R, W>(stdin: R, stdout: W, spec: &Spec) -> Result<u8, AcpError>
 where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
+    R: io::Read,
+    W: Write,
 {
-    let start = read_start(stdin).await?;
+    let start = read_start(stdin)?;
     let [program, arguments @ ..] = spec.argv.as_slice() else {
         return Err(AcpError::NoAgent);
     };
@@ -85,7 +85,7 @@ where
         Err(error) => {
             let steps = dialogue.not_started(&format!("cannot start {program}: {error}"));
             let mut unsaid = Vec::new();
-            return Ok(printer.carry_out(steps, &mut unsaid).await?.unwrap_or(FAILED));
+            return Ok(printer.carry_out(steps, &mut unsaid)?.unwrap_or(FAILED));
         }
     };
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
@@ -117,9 +117,9 @@ fn spawn(program: &str, arguments: &[String]) -> io::Result<Child> {
         .spawn()
 }
 
-async fn read_start<R: AsyncRead + Unpin>(stdin: R) -> Result<Start, AcpError> {
+fn read_start<R: io::Read>(stdin: R) -> Result<Start, AcpError> {
     let mut all = Vec::new();
-    let read = stdin.take(START_MAX_BYTES).read_to_end(&mut all).await;
+    let read = stdin.take(START_MAX_BYTES).read_to_end(&mut all);
     read.map_err(AcpError::Start)?;
     let line = all.split(|byte| *byte == b'\n').next().unwrap_or_default();
     serde_json::from_slice(line).map_err(|error| AcpError::Start(error.into()))
@@ -180,13 +180,13 @@ enum Happened {
 
 impl Talk<'_> {
     /// Leads the talk to its end. Nothing is returned where the agent ended it.
-    async fn lead<W: AsyncWrite + Unpin>(mut self, printer: &mut Printer<W>) -> Result<Option<u8>, AcpError> {
+    async fn lead<W: Write>(mut self, printer: &mut Printer<W>) -> Result<Option<u8>, AcpError> {
         let mut unsaid = Vec::new();
         let mut steps = self.dialogue.greet();
         let mut awaited = None;
         let mut deadline: Option<Instant> = None;
         loop {
-            if let Some(code) = printer.carry_out(steps, &mut unsaid).await? {
+            if let Some(code) = printer.carry_out(steps, &mut unsaid)? {
                 return Ok(Some(code));
             }
             if self.dialogue.awaits() != awaited {
@@ -211,7 +211,7 @@ impl Talk<'_> {
                 Happened::Heard(Ok(Read::TooLong)) => self.dialogue.long_line(),
                 Happened::Heard(Ok(Read::End) | Err(_)) => {
                     let last = self.dialogue.gone();
-                    return printer.carry_out(last, &mut unsaid).await;
+                    return printer.carry_out(last, &mut unsaid);
                 }
             };
         }
@@ -243,9 +243,9 @@ impl Talk<'_> {
 
 struct Printer<W>(W);
 
-impl<W: AsyncWrite + Unpin> Printer<W> {
+impl<W: Write> Printer<W> {
     /// Prints events and collects what is to be said. Returns the exit code when nothing more is.
-    async fn carry_out(&mut self, steps: Vec<Step>, unsaid: &mut Vec<u8>) -> Result<Option<u8>, AcpError> {
+    fn carry_out(&mut self, steps: Vec<Step>, unsaid: &mut Vec<u8>) -> Result<Option<u8>, AcpError> {
         let mut printed = Vec::new();
         let mut code = None;
         for step in steps {
@@ -259,11 +259,8 @@ impl<W: AsyncWrite + Unpin> Printer<W> {
             }
         }
         if !printed.is_empty() {
-            let write = async {
-                self.0.write_all(&printed).await?;
-                self.0.flush().await
-            };
-            write.await.map_err(|source| AcpError::Io {
+            let written = self.0.write_all(&printed).and_then(|()| self.0.flush());
+            written.map_err(|source| AcpError::Io {
                 op: "print an event",
                 source,
             })?;
