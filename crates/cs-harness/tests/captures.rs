@@ -2,6 +2,8 @@
 //!
 //! A row: case | end of the process | conversation | what was used | what came of the task.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! How each agent is started: argv, environment and files for new and resumed conversations, permissions and settings.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use cs_harness::{AgentConfig, HarnessKind, LaunchSpec, OwnSettings, Permissions, RunFacts, adapter};
 
 const NEW: &str = "6b1f2c9e-5d0a-4b7c-9d43-0c1e2f3a4b5c";
