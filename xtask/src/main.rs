@@ -1,8 +1,9 @@
-//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | check | bench | sim | torture | docs`.
+//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | check | bench | sim | torture | live | docs`.
 
 mod bench;
 mod check;
 mod db;
+mod live;
 mod sim;
 mod suites;
 mod tidy;
@@ -57,6 +58,8 @@ enum Task {
     Sim(sim::Seeds),
     /// Runs a heavy test in its full length.
     Torture(torture::Torture),
+    /// Drives real coding agents against a scripted model provider, with nothing but the loopback.
+    Live(live::Live),
     /// Builds the documentation, warnings denied.
     Docs,
 }
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Task::Bench { area } => bench::run(area.as_ref()),
         Task::Sim(seeds) => sim::run(&seeds),
         Task::Torture(torture) => torture::run(&torture),
+        Task::Live(live) => live::run(&live),
         Task::Tidy => tidy::check_workspace(),
         Task::Docs => docs(),
     };

@@ -106,7 +106,9 @@ pub(crate) enum Scope {
 pub(crate) const POSTGRES_FEATURES: &str = "cs-postgres/postgres-tests,cs-panel/postgres-tests";
 /// Everything that is there to be built.
 pub(crate) const ALL_FEATURES: &str =
-    "cs-postgres/postgres-tests,cs-panel/postgres-tests,cs-panel/bwrap-tests";
+    "cs-postgres/postgres-tests,cs-panel/postgres-tests,cs-panel/bwrap-tests,cs-panel/live-tests";
+/// Turns on what drives real agents: `cargo xtask live` installs them.
+pub(crate) const LIVE_FEATURE: &str = "cs-panel/live-tests";
 /// Where those tests find the server.
 pub(crate) const POSTGRES_URL: &str = "CS_PANEL_TEST_POSTGRES";
 

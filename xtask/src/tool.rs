@@ -29,6 +29,20 @@ impl Tool {
         }
     }
 
+    /// An npm command in this directory.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "xtask installs the agents that it drives"
+    )]
+    pub(crate) fn npm(dir: &Path, args: &[&str]) -> Self {
+        let mut command = Command::new("npm");
+        command.args(args).current_dir(dir).stdin(Stdio::null());
+        Self {
+            line: format!("npm {}", args.join(" ")),
+            command,
+        }
+    }
+
     /// A program by its path, without arguments.
     #[expect(clippy::disallowed_methods, reason = "xtask runs what cargo has built")]
     pub(crate) fn program(path: &Path) -> Self {

@@ -1,0 +1,99 @@
+//! The agents, and how each is told of its provider: by its own settings in its home, as a person would do it.
+
+use serde_json::{Value, json};
+
+/// A real agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Agent {
+    Claude,
+    Codex,
+    Opencode,
+    Pi,
+}
+
+/// An agent and the command that starts it.
+#[derive(Debug, Clone)]
+pub(crate) struct Installed {
+    pub(crate) agent: Agent,
+    pub(crate) command: Vec<String>,
+}
+
+/// Reads `NAME=COMMAND`.
+pub(crate) fn installed(text: &str) -> Result<Installed, String> {
+    let (name, command) = text.split_once('=').ok_or("expected NAME=COMMAND")?;
+    let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == name);
+    Ok(Installed {
+        agent: agent.ok_or_else(|| format!("there is no agent `{name}`"))?,
+        command: serde_json::from_str(command).map_err(|error| error.to_string())?,
+    })
+}
+
+impl Agent {
+    const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Opencode, Self::Pi];
+
+    /// Its name here and as a harness.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Pi => "pi",
+        }
+    }
+
+    /// The variables that it is to get, with keys that are worth nothing.
+    pub(crate) fn environment(self, address: &str) -> Vec<(String, String)> {
+        let given: &[(&str, &str)] = match self {
+            Self::Claude => &[("ANTHROPIC_BASE_URL", address), ("ANTHROPIC_API_KEY", "dummy")],
+            Self::Codex => &[("OPENAI_API_KEY", "dummy")],
+            Self::Opencode => &[("OPENCODE_DISABLE_MODELS_FETCH", "1")],
+            Self::Pi => &[("PI_OFFLINE", "1")],
+        };
+        let given = given.iter();
+        given
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    /// Its settings: files below its home.
+    pub(crate) fn settings(self, address: &str) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Claude => Vec::new(),
+            Self::Codex => vec![(".codex/config.toml", codex(address))],
+            Self::Opencode => vec![(".config/opencode/opencode.json", opencode(address).to_string())],
+            Self::Pi => {
+                let choice = json!({"defaultProvider": "fake", "defaultModel": "fake-model"});
+                vec![
+                    (".pi/agent/settings.json", choice.to_string()),
+                    (".pi/agent/models.json", pi(address).to_string()),
+                ]
+            }
+        }
+    }
+}
+
+fn codex(address: &str) -> String {
+    format!(
+        "model = \"gpt-5.5\"\nmodel_provider = \"fake\"\n\n[model_providers.fake]\nname = \"fake\"\nbase_url = \"{address}/v1\"\n\
+         env_key = \"OPENAI_API_KEY\"\nwire_api = \"responses\"\n"
+    )
+}
+
+fn opencode(address: &str) -> Value {
+    json!({
+        "autoupdate": false, "share": "disabled", "model": "fake/fake-model", "small_model": "fake/fake-model",
+        "provider": {"fake": {
+            "npm": "@ai-sdk/openai-compatible", "name": "fake",
+            "options": {"baseURL": format!("{address}/v1"), "apiKey": "dummy"},
+            "models": {"fake-model": {
+                "name": "fake-model", "limit": {"context": 200_000, "output": 32_000}, "reasoning": true, "tool_call": true,
+                "cost": {"input": 3, "output": 15, "cache_read": 0.3}}}}}})
+}
+
+fn pi(address: &str) -> Value {
+    json!({"providers": {"fake": {
+        "baseUrl": format!("{address}/v1"), "api": "openai-completions", "apiKey": "dummy",
+        "models": [{
+            "id": "fake-model", "reasoning": true, "contextWindow": 200_000, "maxTokens": 32_000,
+            "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}}]}}})
+}

@@ -1,0 +1,55 @@
+//! What is played with every agent.
+
+mod answers;
+mod ends;
+mod failures;
+mod whole;
+
+use crate::agent::Agent;
+use crate::stage::Stage;
+
+/// A case.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// Whether CI plays it.
+    pub(crate) short: bool,
+    /// The agents that it is for; empty means all.
+    pub(crate) only: &'static [Agent],
+    pub(crate) play: fn(&Stage<'_>),
+}
+
+const fn case(name: &'static str, play: fn(&Stage<'_>)) -> Case {
+    Case {
+        name,
+        short: false,
+        only: &[],
+        play,
+    }
+}
+
+impl Case {
+    /// CI plays it.
+    const fn short(self) -> Self {
+        Self { short: true, ..self }
+    }
+}
+
+/// All of them.
+pub(crate) const CASES: [Case; 16] = [
+    case("answer", answers::plain).short(),
+    case("commit", answers::commit).short(),
+    case("second-turn", answers::second_turn).short(),
+    case("unauthorized", failures::unauthorized).short(),
+    case("rate-limit-short", failures::rate_limit_short),
+    case("rate-limit-long", failures::rate_limit_long).short(),
+    case("quota", failures::quota),
+    case("overloaded", failures::overloaded),
+    case("bad-model", failures::bad_model),
+    case("context-overflow", failures::context_overflow),
+    case("cut-once", failures::cut_once),
+    case("cut-always", failures::cut_always),
+    case("silent", failures::silent),
+    case("stop", ends::stop).short(),
+    case("daemon-killed", ends::daemon_killed).short(),
+    case("whole", whole::from_a_message_to_a_landed_commit),
+];

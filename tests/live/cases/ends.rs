@@ -1,0 +1,56 @@
+//! Ends from outside, in the middle of a tool call.
+
+use serde_json::json;
+
+use crate::stage::{COMMIT, Stage};
+
+pub(super) fn stop(stage: &Stage<'_>) {
+    let here = stage.desk.path("outside/here");
+    let shell = format!("touch '{}'; sleep 600", here.display());
+    stage.script(&json!([{"text": "I will wait.", "shell": shell}, {"text": "Going on."}]));
+    let card = stage.send("Wait");
+    let daemon = stage.daemon();
+    stage.desk.until_there(&here);
+    assert_eq!(stage.desk.json(&["ps"])[0]["state"], "alive");
+    stage.desk.ok(&["stop", &card]);
+    assert_eq!(stage.left(), Vec::<String>::new(), "stop returned before the end");
+    assert_eq!(stage.desk.json(&["ps"]), json!([]));
+    let over = stage.desk.json(&["ps", "--all"]);
+    assert_eq!(over[0]["state"], "closed", "{over}");
+    let detail = stage.desk.card(&card);
+    assert_eq!(detail["card"]["state"], "stopped", "{detail}");
+    daemon.kill();
+    // What it had said is not lost: the same conversation goes on.
+    stage.send_more(&card, "Go on");
+    stage.run();
+    stage.has_answered(&card, &["Going on."]);
+    stage.has_resumed();
+}
+
+pub(super) fn daemon_killed(stage: &Stage<'_>) {
+    let shell = format!(
+        "{} && echo done > done.txt && {COMMIT} 'Be done'",
+        stage.gate("gate")
+    );
+    stage.script(&json!([{"text": "I will wait.", "shell": shell}, {"text": "After the restart."}]));
+    let card = stage.send("Wait");
+    let daemon = stage.daemon();
+    stage.desk.until_there(&stage.desk.path("outside/gate"));
+    daemon.kill();
+    assert_eq!(
+        stage.desk.json(&["ps"])[0]["state"],
+        "alive",
+        "it outlives its daemon"
+    );
+    stage.desk.open_gate("gate");
+    stage.run();
+    stage.has_answered(&card, &["After the restart."]);
+    assert_eq!(stage.asked().len(), 2, "{:?}", stage.asked());
+    let detail = stage.desk.card(&card);
+    assert_eq!(
+        (&detail["runs"][0]["starts"], &detail["runs"][0]["tries"]),
+        (&json!(1), &json!(0)),
+        "{detail}"
+    );
+    assert_eq!(stage.desk.json(&["diff", &card])["commits"], 1);
+}

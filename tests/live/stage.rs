@@ -1,0 +1,191 @@
+//! A desk at which one real agent works.
+#![expect(clippy::disallowed_methods, reason = "a test starts programs")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::agent::Installed;
+use crate::desk::{Daemon, Desk};
+use crate::provider::Provider;
+use crate::record::Record;
+
+/// Commits everything, in a shell; the message comes behind it.
+pub(crate) const COMMIT: &str =
+    "git add --all && git -c user.name=Agent -c user.email=agent@example.org commit --quiet -m";
+
+/// A desk, its agent, and the script of its provider.
+pub(crate) struct Stage<'a> {
+    pub(crate) desk: Desk,
+    pub(crate) installed: &'a Installed,
+    provider: &'a Provider,
+    script: String,
+}
+
+impl<'a> Stage<'a> {
+    pub(crate) fn new(name: &str, installed: &'a Installed, provider: &'a Provider, keep: bool) -> Self {
+        let script = name.replace('/', "-");
+        let address = provider.address(&script);
+        let mut dir = tempfile::tempdir_in(place()).expect("a directory");
+        if keep {
+            dir.disable_cleanup(true);
+            println!("       {name} is in {}", dir.path().display());
+        }
+        let given = installed.agent.environment(&address);
+        let mut env = given.clone();
+        // Not what the homes of agents are in: some distrust a home that is a temporary file.
+        let tmp = dir.path().join("tmp");
+        fs::create_dir(&tmp).expect("made");
+        env.push(("TMPDIR".to_owned(), tmp.display().to_string()));
+        let desk = Desk::furnished(dir, Arc::new(Record::with(env)), None);
+        for (path, text) in installed.agent.settings(&address) {
+            write(&desk.path("home").join(path), &text);
+        }
+        let stage = Self {
+            desk,
+            installed,
+            provider,
+            script,
+        };
+        stage.configure(&given.into_iter().map(|(name, _)| name).collect::<Vec<_>>());
+        stage
+    }
+
+    fn configure(&self, pass: &[String]) {
+        let name = self.installed.agent.as_str();
+        let text = format!(
+            "person = \"ada@example.org\"\npass_env = {}\n\n[agents.{name}]\ncommand = {}\nharness = \"{name}\"\npermissions = \"full\"\n",
+            json!(pass),
+            json!(self.installed.command),
+        );
+        write(&self.desk.path("home/.config/cs-panel/config.toml"), &text);
+    }
+
+    /// What the provider says from now on.
+    pub(crate) fn script(&self, steps: &Value) {
+        self.provider.play(&self.script, steps);
+    }
+
+    /// What the agent asked its provider for and what is answered, without what is beside the task.
+    pub(crate) fn asked(&self) -> Vec<Value> {
+        let mut asked = self.provider.asked(&self.script);
+        asked.retain(|entry| entry["step"] != "side");
+        asked
+    }
+
+    pub(crate) fn send(&self, message: &str) -> String {
+        self.desk.send(message)
+    }
+
+    pub(crate) fn send_more(&self, card: &str, message: &str) {
+        self.desk.ok(&["send", "--card", card, message]);
+    }
+
+    /// Runs the daemon until nothing is ready, running or landing, and returns what it said.
+    pub(crate) fn run(&self) -> String {
+        let log = fs::File::create(self.desk.path("daemon.log")).expect("made");
+        let mut command = self.desk.panel(&["run", "--once"]);
+        command.stdout(log.try_clone().expect("a handle")).stderr(log);
+        let mut daemon = command.spawn().expect("it starts");
+        let status = self.desk.until("the daemon has ended", || {
+            daemon.try_wait().expect("it is ours to wait for")
+        });
+        let said = fs::read_to_string(self.desk.path("daemon.log")).expect("it is there");
+        assert!(status.success(), "run --once: {status}\n{said}");
+        said
+    }
+
+    /// A daemon that stays.
+    pub(crate) fn daemon(&self) -> Daemon {
+        self.desk.daemon()
+    }
+
+    /// A shell command that says that it came by, and waits until the test lets it go on.
+    pub(crate) fn gate(&self, name: &str) -> String {
+        let here = self.desk.path("outside").join(name);
+        let here = here.display();
+        format!("touch '{here}' && while [ ! -e '{here}.go' ]; do sleep 0.1; done")
+    }
+
+    /// The agent's own name of its conversation.
+    pub(crate) fn session(&self, card: &str) -> String {
+        let detail = self.desk.card(card);
+        let session = detail["runs"][0]["session"].as_str();
+        session
+            .unwrap_or_else(|| panic!("no session: {detail}"))
+            .to_owned()
+    }
+
+    /// The card has these answers of its agent, and waits for its person.
+    #[track_caller]
+    pub(crate) fn has_answered(&self, card: &str, answers: &[&str]) {
+        let detail = self.desk.card(card);
+        assert_eq!(self.desk.said_by(card, "agent"), answers, "{detail}");
+        assert_eq!(detail["runs"][0]["failure"], Value::Null, "{detail}");
+        assert_eq!(detail["runs"][0]["tries"], 0, "{detail}");
+    }
+
+    /// The last request holds what was said before it: the agent went on with its conversation.
+    #[track_caller]
+    pub(crate) fn has_resumed(&self) {
+        let asked = self.asked();
+        let last = asked.last().expect("it has asked");
+        assert!(
+            last["remembers"].as_u64() > Some(0),
+            "it remembers nothing: {asked:?}"
+        );
+    }
+
+    /// What the card has used in all, over all of its starts.
+    #[track_caller]
+    pub(crate) fn has_used(&self, card: &str, input_tokens: u64, output_tokens: u64) {
+        let used = &self.desk.card(card)["card"]["usage"];
+        let expected = (json!(input_tokens), json!(output_tokens));
+        assert_eq!(
+            (&used["input_tokens"], &used["output_tokens"]),
+            (&expected.0, &expected.1),
+            "{used}"
+        );
+    }
+
+    /// How many seconds lie between two times of the record.
+    pub(crate) fn seconds_between(&self, from: &Value, to: &Value) -> i64 {
+        let seconds = |time: &Value| {
+            let text = time.as_str().unwrap_or_else(|| panic!("no time: {time}"));
+            OffsetDateTime::parse(text, &Rfc3339)
+                .expect("a time")
+                .unix_timestamp()
+        };
+        seconds(to) - seconds(from)
+    }
+
+    /// The processes of this desk, without daemons.
+    pub(crate) fn left(&self) -> Vec<String> {
+        let mut left = self.desk.processes();
+        left.retain(|line| !line.trim_end().ends_with(" run"));
+        left
+    }
+
+    pub(crate) fn no_process_is_left(&self) {
+        self.desk.no_process_is_left();
+    }
+}
+
+/// Memory where that exists: agents keep databases in their homes.
+fn place() -> &'static Path {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        memory
+    } else {
+        Path::new("/tmp")
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+    fs::write(path, text).expect("written");
+}
