@@ -55,6 +55,16 @@ impl Agent {
             .collect()
     }
 
+    /// Where it keeps its conversations below its home, one in each file; nothing where all are in one database.
+    pub(crate) const fn conversations(self) -> Option<&'static str> {
+        match self {
+            Self::Claude => Some(".claude/projects"),
+            Self::Codex => Some(".codex/sessions"),
+            Self::Opencode => None,
+            Self::Pi => Some(".pi/agent/sessions"),
+        }
+    }
+
     /// Its settings: files below its home.
     pub(crate) fn settings(self, address: &str) -> Vec<(&'static str, String)> {
         match self {

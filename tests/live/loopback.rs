@@ -1,5 +1,9 @@
 //! Nothing but the loopback: a network namespace, where one can be made.
-#![expect(clippy::disallowed_methods, reason = "a test starts programs")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "a test starts programs, and says why it cannot"
+)]
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask live` installs the agents and starts this program. Each case has a desk, a home and a script of its own; one line
 //! says how it went.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "it says how it went")]
 
 mod agent;
 mod cases;
@@ -46,6 +47,9 @@ struct Args {
     /// Lists what would be played.
     #[arg(long)]
     list: bool,
+    /// So many minutes it may take; when they are over, what is not played has failed.
+    #[arg(long)]
+    minutes: Option<u64>,
     /// This process has nothing but the loopback already.
     #[arg(long)]
     isolated: bool,
@@ -84,7 +88,7 @@ fn main() -> ExitCode {
             "NOT ISOLATED: no network namespace can be made here, so that the agents could reach the network"
         );
     }
-    play(&trials, args.keep)
+    play(&trials, &args)
 }
 
 fn trials(args: &Args) -> Vec<Trial<'_>> {
@@ -100,14 +104,18 @@ fn trials(args: &Args) -> Vec<Trial<'_>> {
     trials
 }
 
-fn play(trials: &[Trial<'_>], keep: bool) -> ExitCode {
+fn play(trials: &[Trial<'_>], args: &Args) -> ExitCode {
     let provider = Provider::start();
+    let begun = Instant::now();
+    let is_over = || args.minutes.is_some_and(|minutes| begun.elapsed().as_secs() >= 60 * minutes);
     let (next, passed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if trial.play(&provider, keep) {
+                    if is_over() {
+                        println!("FAILED {:<28} its time was over before it was played", trial.name());
+                    } else if trial.play(&provider, args.keep) {
                         passed.fetch_add(1, Ordering::Relaxed);
                     }
                 }

@@ -1,8 +1,8 @@
 //! A desk at which one real agent works.
-#![expect(clippy::disallowed_methods, reason = "a test starts programs")]
+#![expect(clippy::print_stdout, reason = "it says where it is kept")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -111,15 +111,6 @@ impl<'a> Stage<'a> {
         format!("touch '{here}' && while [ ! -e '{here}.go' ]; do sleep 0.1; done")
     }
 
-    /// The agent's own name of its conversation.
-    pub(crate) fn session(&self, card: &str) -> String {
-        let detail = self.desk.card(card);
-        let session = detail["runs"][0]["session"].as_str();
-        session
-            .unwrap_or_else(|| panic!("no session: {detail}"))
-            .to_owned()
-    }
-
     /// The card has these answers of its agent, and waits for its person.
     #[track_caller]
     pub(crate) fn has_answered(&self, card: &str, answers: &[&str]) {
@@ -129,7 +120,7 @@ impl<'a> Stage<'a> {
         assert_eq!(detail["runs"][0]["tries"], 0, "{detail}");
     }
 
-    /// The last request holds what was said before it: the agent went on with its conversation.
+    /// The agent went on with its one conversation: its last request holds what was said before, and it keeps no other.
     #[track_caller]
     pub(crate) fn has_resumed(&self) {
         let asked = self.asked();
@@ -138,6 +129,10 @@ impl<'a> Stage<'a> {
             last["remembers"].as_u64() > Some(0),
             "it remembers nothing: {asked:?}"
         );
+        if let Some(dir) = self.installed.agent.conversations() {
+            let kept = conversations(&self.desk.path("home").join(dir));
+            assert_eq!(kept.len(), 1, "conversations that it keeps: {kept:?}");
+        }
     }
 
     /// What the card has used in all, over all of its starts.
@@ -183,6 +178,19 @@ fn place() -> &'static Path {
     } else {
         Path::new("/tmp")
     }
+}
+
+/// The files of conversations below a directory.
+fn conversations(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).expect("the agent keeps its conversations there");
+    let paths = entries.map(|entry| entry.expect("it can be read").path());
+    let below = paths.flat_map(|path| match path.is_dir() {
+        true => conversations(&path),
+        false => vec![path],
+    });
+    below
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .collect()
 }
 
 fn write(path: &Path, text: &str) {

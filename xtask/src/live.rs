@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use cargo_metadata::MetadataCommand;
 use clap::Args;
 
-use crate::suites::{LIVE_FEATURE, isolated};
+use crate::suites::{LIVE_FEATURE, LIVE_MINUTES, POSTGRES_FEATURES, isolated};
 use crate::tool::{Tool, root};
 use install::AGENTS;
 
@@ -65,18 +65,10 @@ pub(crate) fn run(live: &Live) -> Result<()> {
 }
 
 fn play(live: &Live, agents: &[String]) -> Result<()> {
-    let mut args = vec![
-        "test",
-        "--quiet",
-        "--locked",
-        "--package",
-        "cs-panel",
-        "--features",
-        LIVE_FEATURE,
-        "--test",
-        "live",
-        "--",
-    ];
+    // The whole workspace, as all other tests: what is built for them serves here.
+    let mut args = vec!["test", "--quiet", "--locked", "--workspace"];
+    args.extend(["--features", POSTGRES_FEATURES, "--features", LIVE_FEATURE]);
+    args.extend(["--test", "live", "--"]);
     for agent in agents {
         args.extend(["--agent", agent]);
     }
@@ -89,5 +81,9 @@ fn play(live: &Live, agents: &[String]) -> Result<()> {
         (live.list, "--list"),
     ];
     args.extend(flags.iter().filter_map(|(set, flag)| set.then_some(*flag)));
+    let limit = LIVE_MINUTES.to_string();
+    if live.short {
+        args.extend(["--minutes", &limit]);
+    }
     isolated(Tool::cargo(&args)).run()
 }

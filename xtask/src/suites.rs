@@ -19,7 +19,7 @@ struct Suite {
     minutes: u64,
 }
 
-/// The whole takes at most 30 minutes; a suite that needs more takes it from another one here.
+/// The whole takes at most 30 minutes, with [`LIVE_MINUTES`]; a suite that needs more takes it from another one here.
 const SUITES: [Suite; 6] = [
     Suite {
         name: "rules",
@@ -34,7 +34,7 @@ const SUITES: [Suite; 6] = [
             "cs-tools",
             "cs-tracker",
         ],
-        minutes: 4,
+        minutes: 3,
     },
     Suite {
         name: "simulation",
@@ -44,12 +44,12 @@ const SUITES: [Suite; 6] = [
     Suite {
         name: "stores",
         packages: &["cs-sqlite", "cs-postgres"],
-        minutes: 5,
+        minutes: 4,
     },
     Suite {
         name: "processes",
         packages: &["cs-supervise", "cs-worktree", "cs-acp", "cs-agent-script"],
-        minutes: 6,
+        minutes: 5,
     },
     Suite {
         name: "end to end",
@@ -59,9 +59,12 @@ const SUITES: [Suite; 6] = [
     Suite {
         name: "tools",
         packages: &["xtask"],
-        minutes: 2,
+        minutes: 1,
     },
 ];
+
+/// Minutes of the real agents that CI plays (`cargo xtask live --short`), which are no tests of a package.
+pub(crate) const LIVE_MINUTES: u64 = 4;
 
 /// The examples that run by themselves; each shows that its crate is useful alone.
 const EXAMPLES: [(&str, &str); 10] = [
@@ -261,7 +264,8 @@ mod tests {
 
     #[test]
     fn the_shares_are_the_whole_and_every_package_has_one() {
-        assert_eq!(SUITES.iter().map(|suite| suite.minutes).sum::<u64>(), MINUTES);
+        let tests: u64 = SUITES.iter().map(|suite| suite.minutes).sum();
+        assert_eq!(tests + LIVE_MINUTES, MINUTES);
         let mut listed: Vec<&str> = SUITES.iter().flat_map(|suite| suite.packages).copied().collect();
         for entry in fs::read_dir(root().join("crates")).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();

@@ -23,7 +23,7 @@ pub(super) fn commit(stage: &Stage<'_>) {
     stage.run();
     stage.has_answered(&card, &["The greeting is there."]);
     let diff = stage.desk.json(&["diff", &card]);
-    assert_eq!(diff["commits"], 1, "{diff}");
+    assert_eq!(diff["commits"][0]["subject"], "Add a greeting", "{diff}");
     assert_eq!(diff["files"][0]["path"], "hello.txt", "{diff}");
     assert_eq!(
         stage.desk.git(&["status", "--porcelain"]),
@@ -37,15 +37,9 @@ pub(super) fn second_turn(stage: &Stage<'_>) {
     stage.script(&json!([{"text": "The first answer."}, {"text": "The second answer."}]));
     let card = stage.send("First");
     stage.run();
-    let session = stage.session(&card);
     stage.send_more(&card, "Second");
     stage.run();
     stage.has_answered(&card, &["The first answer.", "The second answer."]);
-    assert_eq!(
-        stage.session(&card),
-        session,
-        "the agent's conversation is another one"
-    );
     stage.has_resumed();
     stage.has_used(&card, 2000, 100);
 }
