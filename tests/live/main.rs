@@ -107,14 +107,20 @@ fn trials(args: &Args) -> Vec<Trial<'_>> {
 fn play(trials: &[Trial<'_>], args: &Args) -> ExitCode {
     let provider = Provider::start();
     let begun = Instant::now();
-    let is_over = || args.minutes.is_some_and(|minutes| begun.elapsed().as_secs() >= 60 * minutes);
+    let is_over = || {
+        args.minutes
+            .is_some_and(|minutes| begun.elapsed().as_secs() >= 60 * minutes)
+    };
     let (next, passed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if is_over() {
-                        println!("FAILED {:<28} its time was over before it was played", trial.name());
+                        println!(
+                            "FAILED {:<28} its time was over before it was played",
+                            trial.name()
+                        );
                     } else if trial.play(&provider, args.keep) {
                         passed.fetch_add(1, Ordering::Relaxed);
                     }

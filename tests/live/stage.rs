@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -13,6 +14,9 @@ use crate::agent::Installed;
 use crate::desk::{Daemon, Desk};
 use crate::provider::Provider;
 use crate::record::Record;
+
+/// The longest that an agent may take to its end: one tries for more than a minute what others give up at once.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Commits everything, in a shell; the message comes behind it.
 pub(crate) const COMMIT: &str =
@@ -86,17 +90,34 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs the daemon until nothing is ready, running or landing, and returns what it said.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it waits for another process, for no longer than its patience"
+    )]
     pub(crate) fn run(&self) -> String {
         let log = fs::File::create(self.desk.path("daemon.log")).expect("made");
         let mut command = self.desk.panel(&["run", "--once"]);
         command.stdout(log.try_clone().expect("a handle")).stderr(log);
         let mut daemon = command.spawn().expect("it starts");
-        let status = self.desk.until("the daemon has ended", || {
-            daemon.try_wait().expect("it is ours to wait for")
-        });
-        let said = fs::read_to_string(self.desk.path("daemon.log")).expect("it is there");
-        assert!(status.success(), "run --once: {status}\n{said}");
-        said
+        let said = || fs::read_to_string(self.desk.path("daemon.log")).expect("it is there");
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = daemon.try_wait().expect("it is ours to wait for") {
+                break status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the daemon does not end\n{}", said());
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        assert!(status.success(), "run --once: {status}\n{}", said());
+        said()
+    }
+
+    /// Bounds the silence of the agent: before its first word, and after it.
+    pub(crate) fn bound_silence(&self) {
+        let name = self.installed.agent.as_str();
+        self.desk.configure(&format!(
+            "[agents.{name}.limits]\nstart = \"45s\"\nidle = \"10s\"\n"
+        ));
     }
 
     /// A daemon that stays.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::agent::Agent;
 use crate::stage::Stage;
 
 /// What has to come of an attempt whose provider fails it again and again.
@@ -18,6 +19,8 @@ enum Park {
     No,
     /// For about so many seconds.
     For(i64),
+    /// For a while, since nobody told for how long.
+    ForAWhile,
     /// Until somebody says that the cause is mended.
     UntilMended,
 }
@@ -43,13 +46,20 @@ fn check(stage: &Stage<'_>, step: Value, expected: &Failure) -> String {
                 (&json!(expected.class), &Value::Null)
             );
         }
+        Park::ForAWhile => {
+            assert_eq!(parked["class"], expected.class, "{parked}");
+            assert_ne!(parked["until"], Value::Null, "{parked}");
+        }
         Park::For(seconds) => {
             assert_eq!(parked["class"], expected.class, "{parked}");
             let left = stage.seconds_between(&parked["since"], &parked["until"]);
             assert!((left - seconds).abs() <= 60, "parked for {left} s: {parked}");
         }
     }
-    let asked = stage.asked();
+    // A request is noted when it is over.
+    let asked = stage.desk.until("it has asked", || {
+        Some(stage.asked()).filter(|asked| !asked.is_empty())
+    });
     assert!(
         (1..=expected.most_asked).contains(&asked.len()),
         "asked {} times: {asked:?}",
@@ -83,12 +93,21 @@ pub(super) fn rate_limit_short(stage: &Stage<'_>) {
     assert_eq!(stage.asked().len(), 2, "{:?}", stage.asked());
 }
 
+/// One agent tells how long it is to wait. Another says that it waits, and one says nothing: what they do not tell cannot be known.
 pub(super) fn rate_limit_long(stage: &Stage<'_>) {
-    let expected = Failure {
-        class: "rate_limit",
-        park: Park::For(3600),
-        most_asked: 3,
+    let (class, park) = match stage.installed.agent {
+        Agent::Claude => ("rate_limit", Park::For(3600)),
+        Agent::Codex | Agent::Pi => ("rate_limit", Park::ForAWhile),
+        Agent::Opencode => ("infrastructure", Park::No),
     };
+    let expected = Failure {
+        class,
+        park,
+        most_asked: 4,
+    };
+    if stage.installed.agent == Agent::Opencode {
+        stage.bound_silence();
+    }
     check(
         stage,
         json!({"fail": "rate_limit", "retry_after": 3600}),
@@ -96,11 +115,19 @@ pub(super) fn rate_limit_long(stage: &Stage<'_>) {
     );
 }
 
+/// opencode tries eight times more and says nothing of it.
+fn most_asked(stage: &Stage<'_>, usual: usize) -> usize {
+    match stage.installed.agent {
+        Agent::Opencode => 9,
+        Agent::Claude | Agent::Codex | Agent::Pi => usual,
+    }
+}
+
 pub(super) fn quota(stage: &Stage<'_>) {
     let expected = Failure {
         class: "credit",
         park: Park::UntilMended,
-        most_asked: 3,
+        most_asked: most_asked(stage, 3),
     };
     check(stage, json!({"fail": "quota"}), &expected);
 }
@@ -151,10 +178,16 @@ pub(super) fn cut_always(stage: &Stage<'_>) {
 }
 
 pub(super) fn silent(stage: &Stage<'_>) {
+    let class = match stage.installed.agent {
+        // It says nothing at all before its model does.
+        Agent::Opencode => "infrastructure",
+        Agent::Claude | Agent::Codex | Agent::Pi => "agent",
+    };
     let expected = Failure {
-        class: "infrastructure",
+        class,
         park: Park::No,
         most_asked: 1,
     };
+    stage.bound_silence();
     check(stage, json!({"text": "Never said.", "delay": 3600}), &expected);
 }
