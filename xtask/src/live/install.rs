@@ -106,3 +106,27 @@ impl Pin {
         dir.join(format!("inst-{name}-{}", self.version))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_is_exact_and_every_installation_has_a_place_of_its_own() {
+        let dir = Path::new("/live");
+        let pins = AGENTS
+            .iter()
+            .flat_map(|agent| agent.interpreter.iter().chain([&agent.pin]));
+        let mut places: Vec<PathBuf> = pins
+            .map(|pin| {
+                let numbers: Vec<Result<u32, _>> = pin.version.split('.').map(str::parse).collect();
+                assert!(numbers.len() == 3 && numbers.iter().all(Result::is_ok), "{pin:?}");
+                pin.place(dir)
+            })
+            .collect();
+        let count = places.len();
+        places.sort();
+        places.dedup();
+        assert_eq!(places.len(), count);
+    }
+}
