@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::agent::Installed;
 use crate::desk::{Daemon, Desk};
@@ -166,17 +164,6 @@ impl<'a> Stage<'a> {
             (&expected.0, &expected.1),
             "{used}"
         );
-    }
-
-    /// How many seconds lie between two times of the record.
-    pub(crate) fn seconds_between(&self, from: &Value, to: &Value) -> i64 {
-        let seconds = |time: &Value| {
-            let text = time.as_str().unwrap_or_else(|| panic!("no time: {time}"));
-            OffsetDateTime::parse(text, &Rfc3339)
-                .expect("a time")
-                .unix_timestamp()
-        };
-        seconds(to) - seconds(from)
     }
 
     /// The processes of this desk, without daemons.
