@@ -85,6 +85,8 @@ pub struct Settings {
     pub containment: BTreeMap<String, Containment>,
     /// What one attempt of an agent may use beyond that, by the agent's name; one that is not there has no bounds.
     pub bounds: BTreeMap<String, Bounds>,
+    /// The program that leads agents which speak the Agent Client Protocol: `cs-panel`, by its path; nothing: as it is found in PATH.
+    pub bridge: Option<String>,
     /// What a person has chosen for an agent, by the agent's name.
     pub choices: BTreeMap<String, AgentChoices>,
 }
@@ -100,6 +102,7 @@ impl Default for Settings {
             limits: BTreeMap::new(),
             containment: BTreeMap::new(),
             bounds: BTreeMap::new(),
+            bridge: None,
             choices: BTreeMap::new(),
         }
     }

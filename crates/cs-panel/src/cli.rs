@@ -117,6 +117,13 @@ pub(crate) enum Command {
     Codebase(codebase::CodebaseCommand),
     /// Show the whole way from a message to a landed commit, in a scratch folder.
     Demo(demo::DemoArgs),
+    /// Lead an agent that speaks the Agent Client Protocol, in its place in an execution (for the daemon).
+    #[command(hide = true)]
+    Acp {
+        /// The agent: a program and its arguments.
+        #[arg(last = true, required = true, value_name = "COMMAND")]
+        command: Vec<String>,
+    },
     /// Carry out an agent script (for the demo and tests).
     #[command(name = "__agent-script", hide = true)]
     AgentScript {
@@ -132,6 +139,9 @@ pub(crate) fn main() -> ExitCode {
     if let Command::AgentScript { args } = cli.command {
         return cs_agent_script::main(args);
     }
+    if let Command::Acp { command } = cli.command {
+        return lead(command);
+    }
     let env = Env::read();
     let out = Out::new(env.as_ref().ok().and_then(|env| env.columns));
     match env.and_then(|env| start(App::new(env, out, cli.global), cli.command)) {
@@ -145,12 +155,33 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-fn start(app: App, command: Command) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+/// Leads an agent, as the daemon asked for it.
+fn lead(command: Vec<String>) -> ExitCode {
+    let out = Out::new(None);
+    let led = runtime().and_then(|runtime| {
+        let spec = cs_acp::Spec::new(command);
+        let led = runtime.block_on(cs_acp::run(std::io::stdin(), std::io::stdout(), &spec));
+        led.map_err(|error| Failure::failed(error, "the agent cannot be led"))
+    });
+    match led {
+        Ok(code) => os::exit_code(code),
+        Err(failure) => {
+            out.said(&format!("cs-panel: {}", failure.text().unwrap_or_default()));
+            os::exit_code(failure.exit_code())
+        }
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .worker_threads(2)
         .build()
-        .map_err(|error| Failure::failed(error, "cannot start the runtime"))?;
+        .map_err(|error| Failure::failed(error, "cannot start the runtime"))
+}
+
+fn start(app: App, command: Command) -> Result<(), Failure> {
+    let runtime = runtime()?;
     let carried_out = runtime.block_on(Box::pin(commands::carry_out(&app, command)));
     // What hangs on a file system must not keep a person from their prompt.
     runtime.shutdown_timeout(END_LIMIT);

@@ -59,7 +59,7 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Agents { command } => agent::agents(app, command).await,
         Command::Codebase(command) => codebase::codebase(app, command).await,
         Command::Demo(args) => demo::demo(app, &args).await,
-        Command::AgentScript { .. } => Err(Failure::plain(
+        Command::AgentScript { .. } | Command::Acp { .. } => Err(Failure::plain(
             "the scripted agent is started before anything else",
         )),
     }

@@ -34,6 +34,11 @@ pub(crate) fn raise_open_files() -> Option<u64> {
 }
 
 /// Turns a number into an exit code.
+/// Returns where this program is, if that can be written as text.
+pub(crate) fn this_program() -> Option<String> {
+    std::env::current_exe().ok()?.into_os_string().into_string().ok()
+}
+
 pub(crate) fn exit_code(code: u8) -> ExitCode {
     ExitCode::from(code)
 }

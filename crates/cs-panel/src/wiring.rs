@@ -123,6 +123,7 @@ fn settings(record: &Place, config: &Config, slots: u32) -> Settings {
             Place::File(_) => usual.fallback_interval,
             Place::Server(_) => Duration::from_secs(30),
         },
+        bridge: os::this_program(),
         limits: config
             .limits
             .iter()

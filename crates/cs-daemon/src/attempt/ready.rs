@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cs_harness::{AgentConfig, Harness, PrivateFile, RunFacts};
+use cs_harness::{AgentConfig, Harness, HarnessKind, PrivateFile, RunFacts};
 use cs_journal::ClaimedRun;
 use cs_model::{CardId, FailureClass, RunKind};
 use cs_record::RunBrief;
@@ -80,6 +80,17 @@ pub(crate) async fn make_ready(
     let permissions = choices
         .permissions_of(harness.kind())
         .ok_or_else(|| unpermitted(&row.agent))?;
+    let is_command = matches!(harness.kind(), HarnessKind::Plain | HarnessKind::JsonLines);
+    if !is_command && !harness.kind().knows(permissions) {
+        return Err(Unready {
+            class: FailureClass::InvalidRequest,
+            reason: format!(
+                "{} cannot be held to the permissions that are set for its codebase: set others with `cs-panel codebase set`, or give \
+                 the card to another agent",
+                harness.kind().label()
+            ),
+        });
+    }
     let Ground {
         cwd,
         place,
@@ -94,6 +105,7 @@ pub(crate) async fn make_ready(
         effort: choices.effort.clone(),
         permissions,
         settings: choices.settings,
+        bridge: cx.deps.settings.bridge.clone(),
         cwd: in_utf8(&cwd)?,
         private_dir: in_utf8(&execution)?,
         most_turns: bounds.turns,

@@ -53,6 +53,13 @@ impl TryFrom<Keys> for Agent {
                 ));
             }
         };
+        if let Some(may) = keys.permissions.filter(|may| !kind.knows((*may).into())) {
+            let may = permissions_word(may.into());
+            return Err(format!(
+                "`permissions = \"{may}\"` does not fit: {} cannot be held to that, so say \"full\"",
+                kind.label()
+            ));
+        }
         Ok(Self {
             argv,
             kind,

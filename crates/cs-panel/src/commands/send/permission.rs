@@ -26,6 +26,9 @@ pub(super) fn make_sure(
     let choices = config.choices.get(name).cloned().unwrap_or_default();
     let given = given.map(Permissions::from);
     let path = config.path.display();
+    if let Some(unknown) = given.filter(|given| !agent.kind().knows(*given)) {
+        return Err(cannot_hold(agent, unknown));
+    }
     match (choices.permissions_of(agent.kind()), given) {
         (Some(known), Some(given)) if known != given => Err(Failure::Usage(format!(
             "agent {name} has the permissions \"{}\", nothing was sent; leave out --permissions, or change them in {path}",
@@ -33,8 +36,23 @@ pub(super) fn make_sure(
         ))),
         (Some(_), _) => Ok(()),
         (None, Some(given)) => note(app, name, given),
-        (None, None) => note(app, name, ask(agent)?),
+        (None, None) => {
+            let may = ask(agent)?;
+            if !agent.kind().knows(may) {
+                return Err(cannot_hold(agent, may));
+            }
+            note(app, name, may)
+        }
     }
+}
+
+fn cannot_hold(agent: &AgentConfig, may: Permissions) -> Failure {
+    Failure::Usage(format!(
+        "agent {} ({}) cannot be held to the permissions \"{}\", nothing was sent; give it \"full\", or send it to another agent",
+        agent.name(),
+        agent.kind().label(),
+        permissions_word(may)
+    ))
 }
 
 fn note(app: &App, name: &AgentName, may: Permissions) -> Result<(), Failure> {
