@@ -90,8 +90,7 @@ const CALLS: [(&str, &[Way]); 41] = [
 /// How much more often than others a call goes wrong: calls that are seldom made, so that each way is drawn.
 pub(crate) fn weight(call: &str) -> u32 {
     match call {
-        "stop" => 20,
-        "abandon" | "hand back a landing" | "hand back a run" => 32,
+        "abandon" | "hand back a landing" | "hand back a run" | "stop" => 32,
         "capped" | "heard" | "landing brief" | "make clone" | "mark incomplete" | "move" | "plan"
         | "recover" | "retire" | "settle landing" => 8,
         "give up" | "interrupt" | "running runs" => 3,

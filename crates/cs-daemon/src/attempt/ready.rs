@@ -8,21 +8,21 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cs_harness::{AgentConfig, Harness, HarnessKind, PrivateFile, RunFacts};
+use cs_harness::{AgentConfig, Harness, HarnessKind, Permissions, PrivateFile, RunFacts};
 use cs_journal::ClaimedRun;
 use cs_model::{CardId, FailureClass, RunKind};
 use cs_record::RunBrief;
 use cs_supervise::{Containment, ExecutionSpec, Limits};
 use cs_worktree::{BroughtAlong, ErrorClass, PersonCommits};
 
-use super::sandbox::{Room, SandboxTrouble};
+use super::sandbox::{Room, Sandbox, SandboxTrouble};
 use super::session::Conversation;
 use super::setup;
-use crate::AgentRules;
 use crate::bounds::Bounds;
 use crate::context::Context;
 use crate::ports::{PORTS_EACH, port_base};
 use crate::prompt::{Place, compose};
+use crate::{AgentChoices, AgentRules};
 
 /// Everything that a start needs.
 #[derive(Debug)]
@@ -68,29 +68,7 @@ pub(crate) async fn make_ready(
     (execution, conversation): (&str, &Conversation),
 ) -> Result<Ready, Unready> {
     check_kind(row.kind)?;
-    let rules = rules_of(cx, brief)?;
-    let mut choices = cx
-        .deps
-        .settings
-        .choices
-        .get(&row.agent)
-        .cloned()
-        .unwrap_or_default();
-    choices.permissions = rules.permissions.or(choices.permissions);
-    let permissions = choices
-        .permissions_of(harness.kind())
-        .ok_or_else(|| unpermitted(&row.agent))?;
-    let is_command = matches!(harness.kind(), HarnessKind::Plain | HarnessKind::JsonLines);
-    if !is_command && !harness.kind().knows(permissions) {
-        return Err(Unready {
-            class: FailureClass::InvalidRequest,
-            reason: format!(
-                "{} cannot be held to the permissions that are set for its codebase: set others with `cs-panel codebase set`, or give \
-                 the card to another agent",
-                harness.kind().label()
-            ),
-        });
-    }
+    let leave = leave_of(cx, row, brief, harness.kind())?;
     let Ground {
         cwd,
         place,
@@ -101,10 +79,10 @@ pub(crate) async fn make_ready(
     let execution = cx.state.execution(execution);
     let facts = RunFacts {
         new_session: cx.deps.ids.uuid_v7().to_string(),
-        model: choices.model.clone(),
-        effort: choices.effort.clone(),
-        permissions,
-        settings: choices.settings,
+        model: leave.choices.model.clone(),
+        effort: leave.choices.effort.clone(),
+        permissions: leave.permissions,
+        settings: leave.choices.settings,
         bridge: cx.deps.settings.bridge.clone(),
         cwd: in_utf8(&cwd)?,
         private_dir: in_utf8(&execution)?,
@@ -114,7 +92,7 @@ pub(crate) async fn make_ready(
     };
     let mut launch = harness.launch(&facts);
     // What a person has set goes before what is usual for an agent.
-    launch.env.extend(choices.env);
+    launch.env.extend(leave.choices.env);
     let env = environment(cx, row.card, &launch.env);
     let room = Room {
         kind: harness.kind(),
@@ -125,8 +103,8 @@ pub(crate) async fn make_ready(
         has_setup: setup.is_some(),
         env: &env,
     };
-    let argv: Vec<OsString> = launch.argv.iter().map(OsString::from).collect();
-    let argv = rules.sandbox.around(argv, &room, |argv| match &setup {
+    let argv = launch.argv.iter().map(OsString::from).collect();
+    let argv = leave.sandbox.around(argv, &room, |argv| match &setup {
         Some(setup) => setup::before(setup, argv, &execution, &cwd),
         None => argv,
     });
@@ -140,6 +118,38 @@ pub(crate) async fn make_ready(
         spec,
         files,
         prompt: launch.stdin,
+    })
+}
+
+/// What an agent may do, and how it was chosen to work.
+struct Leave {
+    choices: AgentChoices,
+    permissions: Permissions,
+    sandbox: Sandbox,
+}
+
+/// Finds what an agent may do: what is set for the codebase stands above what is set for the agent.
+fn leave_of(cx: &Context, row: &ClaimedRun, brief: &RunBrief, kind: HarnessKind) -> Result<Leave, Unready> {
+    let rules = rules_of(cx, brief)?;
+    let choices = cx.deps.settings.choices.get(&row.agent);
+    let mut choices = choices.cloned().unwrap_or_default();
+    choices.permissions = rules.permissions.or(choices.permissions);
+    let permissions = choices.permissions_of(kind);
+    let permissions = permissions.ok_or_else(|| unpermitted(&row.agent))?;
+    if !kind.knows(permissions) {
+        return Err(Unready {
+            class: FailureClass::InvalidRequest,
+            reason: format!(
+                "{} cannot be held to the permissions that are set for its codebase: set others with `cs-panel codebase set`, or give \
+                 the card to another agent",
+                kind.label()
+            ),
+        });
+    }
+    Ok(Leave {
+        choices,
+        permissions,
+        sandbox: rules.sandbox,
     })
 }
 

@@ -177,23 +177,21 @@ async fn begin(
         return used_up(cx, prepared, reason).await;
     }
     let conversation = conversation(cx, &row, agent.kind()).await?;
+    let bounds = Bounds {
+        micro_usd: bounds.most_micro_usd(spent_micro_usd),
+        ..bounds
+    };
     let file = AttemptFile {
         attempt: prepared.attempt(),
         row: row.clone(),
         harness: agent.kind().to_string(),
-        allowance: Allowance::from(&limits_of(cx, &row.agent)).within(Bounds {
-            micro_usd: bounds.most_micro_usd(spent_micro_usd),
-            ..bounds
-        }),
+        allowance: Allowance::from(&limits_of(cx, &row.agent)).within(bounds),
         session: conversation.session.clone(),
         before: conversation.before,
     };
     let name = prepared.dir().to_owned();
-    let made = cx
-        .deps
-        .executions
-        .create(&name, &ExecutionNote::Attempt(file))
-        .await;
+    let note = ExecutionNote::Attempt(file);
+    let made = cx.deps.executions.create(&name, &note).await;
     made.map_err(|source| Trouble::Local {
         what: "the directory of the execution cannot be made",
         source,
