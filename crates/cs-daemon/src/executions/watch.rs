@@ -69,6 +69,8 @@ pub(super) struct Watch {
     session: Option<String>,
     kind: HarnessKind,
     quiet_since: Instant,
+    /// Since when it does nothing but try again, if that is what it does.
+    trying_since: Option<Instant>,
     calls: BTreeSet<String>,
 }
 
@@ -81,18 +83,20 @@ impl Watch {
             session: file.and_then(|file| file.session.clone()),
             kind,
             quiet_since: Instant::now(),
+            trying_since: None,
             calls: BTreeSet::new(),
         }
     }
 
-    /// Whether silence is bounded at all.
+    /// Whether silence is bounded now.
     pub(super) const fn minds_silence(&self) -> bool {
-        self.bounds.start.is_some() || self.bounds.idle.is_some()
+        self.bounds.start.is_some() || self.bounds.idle.is_some() || self.trying_since.is_some()
     }
 
     /// Takes in what it said.
     pub(super) fn observe(&mut self, event: &Event) {
         if matches!(event, Event::Retry(_)) {
+            self.trying_since.get_or_insert_with(Instant::now);
             return;
         }
         if let Event::ToolStart { call, .. } = event
@@ -104,11 +108,14 @@ impl Watch {
             self.calls.remove(call);
         }
         self.quiet_since = Instant::now();
+        self.trying_since = None;
     }
 
     /// Begins to count its silence anew: it could not have said anything.
     pub(super) fn rests(&mut self) {
-        self.quiet_since = Instant::now();
+        let now = Instant::now();
+        self.quiet_since = now;
+        self.trying_since = self.trying_since.map(|_| now);
     }
 
     /// Says why the agent is better ended now, if it is.
@@ -116,7 +123,16 @@ impl Watch {
         stop_now(seen, LONGEST_WAIT)
             .map(|trouble| EndedFor::Trouble { trouble })
             .or_else(|| self.used_up(seen))
+            .or_else(|| self.tries_in_vain(seen))
             .or_else(|| self.silent(seen))
+    }
+
+    /// An agent that was told to wait for an hour does so without saying for how long.
+    fn tries_in_vain(&self, seen: &Seen) -> Option<EndedFor> {
+        self.trying_since
+            .filter(|since| since.elapsed() >= LONGEST_WAIT)?;
+        let trouble = seen.retrying()?.clone();
+        Some(EndedFor::Trouble { trouble })
     }
 
     fn used_up(&self, seen: &Seen) -> Option<EndedFor> {
@@ -201,6 +217,7 @@ mod tests {
             session: Some("s".to_owned()),
             kind: HarnessKind::Claude,
             quiet_since: Instant::now(),
+            trying_since: None,
             calls: BTreeSet::new(),
         }
     }
@@ -288,7 +305,26 @@ mod tests {
         assert_eq!(watch.verdict(&seen), None);
         let seen = see(&mut watch, &[retry(FailureClass::Overloaded, None)]);
         tokio::time::advance(Duration::from_secs(200)).await;
-        assert_eq!(class(watch.verdict(&seen)), Some(FailureClass::Agent));
+        assert_eq!(
+            class(watch.verdict(&seen)),
+            Some(FailureClass::Overloaded),
+            "it is ended for what it tries in vain"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_that_waits_for_an_hour_without_saying_so_does_not_keep_its_slot() {
+        let mut watch = watch(Bounds::default());
+        let again = || retry(FailureClass::RateLimit, None);
+        let seen = see(&mut watch, &[said(), again()]);
+        tokio::time::advance(Duration::from_secs(40)).await;
+        assert_eq!(watch.verdict(&seen), None);
+        // Another try is no progress.
+        let seen = see(&mut watch, &[said(), again(), again()]);
+        tokio::time::advance(Duration::from_secs(40)).await;
+        assert_eq!(watch.verdict(&seen), None, "a word in between begins it anew");
+        tokio::time::advance(Duration::from_secs(20)).await;
+        assert_eq!(class(watch.verdict(&seen)), Some(FailureClass::RateLimit));
     }
 
     #[tokio::test]
