@@ -10,6 +10,7 @@ mod errors;
 mod follow;
 mod keepers;
 mod kept;
+mod meter;
 mod shims;
 mod stop;
 mod verify_file;
@@ -33,10 +34,11 @@ pub use attempt_file::AttemptFile;
 pub(crate) use attempt_file::plain_harness;
 pub use errors::last_words;
 pub use follow::LostSight;
+pub(crate) use meter::Meter;
 pub use shims::ShimExecutions;
 pub use stop::{StopLevel, StopSwitch};
 pub use verify_file::VerifyFile;
-pub(crate) use watch::{EndedFor, usage};
+pub(crate) use watch::EndedFor;
 
 /// The executions of one machine, each with a name that is used once.
 #[async_trait]

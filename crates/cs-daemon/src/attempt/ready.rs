@@ -195,6 +195,11 @@ pub(super) fn agent_of<'a>(cx: &'a Context, route: &str) -> Result<&'a AgentConf
     })
 }
 
+/// The model that a person has chosen for a route.
+pub(super) fn model_of(cx: &Context, route: &str) -> Option<String> {
+    cx.deps.settings.choices.get(route)?.model.clone()
+}
+
 /// What one attempt of a route may use.
 pub(super) fn limits_of(cx: &Context, route: &str) -> Limits {
     cx.deps.settings.limits.get(route).copied().unwrap_or_default()

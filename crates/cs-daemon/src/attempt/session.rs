@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Trouble, unlisted};
 use crate::context::Context;
-use crate::executions::{AttemptFile, beside, usage};
+use crate::executions::{AttemptFile, Meter, beside};
 
 /// The file of an execution that says what its conversation had used when the attempt was counted.
 const COUNTED: &str = "counted.json";
@@ -92,7 +92,7 @@ pub(super) fn count(
 ) -> Result<UsageTotals, Trouble> {
     let asked = file.and_then(|file| file.session.as_deref());
     let before = file.map(|file| file.before).unwrap_or_default();
-    let used = usage(seen, asked, &before);
+    let used = Meter::of(file).read(seen);
     let totals = seen.session_usage();
     if let (Some(session), true) = (seen.session(), totals != UsageTotals::default()) {
         // A field that was not told this time keeps what was counted of it.

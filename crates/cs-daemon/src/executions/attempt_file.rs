@@ -32,6 +32,9 @@ pub struct AttemptFile {
     /// What that conversation had used before, as far as it was counted.
     #[serde(default)]
     pub before: UsageTotals,
+    /// The model that was chosen for its agent.
+    #[serde(default)]
+    pub model: Option<String>,
 }
 
 impl AttemptFile {

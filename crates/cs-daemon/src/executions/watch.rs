@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use cs_harness::{Event, HarnessKind, Seen, Trouble, UsageTotals, stop_now};
+use cs_harness::{Event, HarnessKind, Seen, Trouble, stop_now};
 use cs_model::FailureClass;
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::allowance::words;
+use super::meter::Meter;
 use super::{AttemptFile, beside};
 use crate::bounds::{Bounds, usd};
 use crate::outcome::Budget;
@@ -65,8 +66,7 @@ impl EndedFor {
 #[derive(Debug)]
 pub(super) struct Watch {
     bounds: Bounds,
-    before: UsageTotals,
-    session: Option<String>,
+    meter: Meter,
     kind: HarnessKind,
     quiet_since: Instant,
     /// Since when it does nothing but try again, if that is what it does.
@@ -79,8 +79,7 @@ impl Watch {
     pub(super) fn of(file: Option<&AttemptFile>, kind: HarnessKind) -> Self {
         Self {
             bounds: file.map(|file| file.allowance.bounds()).unwrap_or_default(),
-            before: file.map(|file| file.before).unwrap_or_default(),
-            session: file.and_then(|file| file.session.clone()),
+            meter: Meter::of(file),
             kind,
             quiet_since: Instant::now(),
             trying_since: None,
@@ -136,7 +135,7 @@ impl Watch {
     }
 
     fn used_up(&self, seen: &Seen) -> Option<EndedFor> {
-        let used = usage(seen, self.session.as_deref(), &self.before);
+        let used = self.meter.read(seen);
         let tokens = used
             .input_tokens
             .unwrap_or(0)
@@ -195,26 +194,16 @@ impl Watch {
     }
 }
 
-/// What an attempt has used: of what its conversation counts, what the conversation had used before is taken off.
-pub(crate) fn usage(seen: &Seen, asked: Option<&str>, before: &UsageTotals) -> UsageTotals {
-    let is_another = asked.is_none_or(|asked| seen.fell_back_from(asked).is_some());
-    if is_another {
-        return seen.usage(&UsageTotals::default());
-    }
-    seen.usage(before)
-}
-
 #[cfg(test)]
 mod tests {
-    use cs_harness::{AskAgain, Matter, UsageReport, UsageSpan};
+    use cs_harness::{AskAgain, Matter, UsageReport, UsageSpan, UsageTotals};
 
     use super::*;
 
     fn watch(bounds: Bounds) -> Watch {
         Watch {
             bounds,
-            before: UsageTotals::default(),
-            session: Some("s".to_owned()),
+            meter: Meter::default(),
             kind: HarnessKind::Claude,
             quiet_since: Instant::now(),
             trying_since: None,
@@ -416,7 +405,10 @@ mod tests {
             tokens: Some(999),
             ..none
         });
-        watch.before.input_tokens = Some(900);
+        watch.meter = Meter::going_on(UsageTotals {
+            input_tokens: Some(900),
+            ..UsageTotals::default()
+        });
         let seen = see(&mut watch, &[report(UsageSpan::Session, totals)]);
         assert_eq!(watch.verdict(&seen), None);
     }
