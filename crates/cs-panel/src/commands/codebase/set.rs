@@ -299,14 +299,14 @@ mod tests {
         let note = serde_json::json!({
             "codebase": "0197f3c2-7f4e-7a31-9c55-3d1f4f2a9c1b", "path": "/r", "common_dir": "/r/.git",
             "bring": [".env", "a b"], "setup": "npm ci",
-            "agents": {"sandbox": {"wrapper": ["firejail", "a b"]}, "permissions": "edit"},
+            "agents": {"sandbox": {"wrapper": ["firejail", "--quiet"]}, "permissions": "edit"},
             "landing": {"verify": "make x", "verify_limit_s": 90, "method": "squash", "target": "push", "publish": "on_end",
                         "protected": ["release/*"]},
         });
         let note: Checkout = serde_json::from_value(note).expect("a note");
         assert_eq!(
             command("my app", &note),
-            "cs-panel codebase set 'my app' --bring .env 'a b' --setup 'npm ci' --permissions edit --wrapper 'firejail '\\'a b'\\' --verify 'make x' \
+            "cs-panel codebase set 'my app' --bring .env 'a b' --setup 'npm ci' --permissions edit --wrapper 'firejail --quiet' --verify 'make x' \
              --verify-limit 90s --land-by squash --target push --publish on_end --protect 'release/*'"
         );
     }
