@@ -51,6 +51,7 @@ fn without_the_program_of_its_sandbox_no_agent_runs_and_the_card_says_what_to_do
 #[cfg(feature = "bwrap-tests")]
 mod bubblewrap {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
 
     use crate::desk::Desk;
 
@@ -136,6 +137,26 @@ try "use a socket of the system" sh -c 'ls /run/* | grep .'
         assert_eq!(can(&desk), ["read a tool of the home", "write the tree"]);
         assert!(outside.iter().all(|file| !file.exists()));
         desk.no_process_is_left();
+    }
+
+    #[test]
+    fn a_program_that_lies_in_the_home_opens_nothing_else_of_it() {
+        let desk = Desk::new();
+        let program = desk.path("home/agent");
+        fs::write(desk.path("home/private.txt"), "mine\n").expect("written");
+        fs::write(
+            &program,
+            "#!/bin/sh\necho I run; cat \"$HOME/private.txt\"; true\n",
+        )
+        .expect("written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("ours");
+        desk.ok(&["codebase", "add", "."]);
+        desk.ok(&["codebase", "set", "repo", "--sandbox", "bwrap"]);
+        let program = program.display().to_string();
+        desk.ok(&["agent", "add", "homely", "--", &program]);
+        let card = desk.send("Look");
+        desk.run_once();
+        assert_eq!(desk.said_by(&card, "agent"), ["I run"]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 const START: Duration = Duration::from_secs(90);
 /// How long an agent may say and do nothing.
 const IDLE: Duration = Duration::from_secs(600);
+/// The same for an agent whose tools are heard of only when they have ended: the longest build that is usual.
+const LONG_IDLE: Duration = Duration::from_secs(60 * 60);
 
 /// Bounds of one attempt, and of the card that it belongs to; nothing is bounded where nothing is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,12 +40,15 @@ impl Bounds {
     /// likes: its answer may be all that it ever says.
     #[must_use]
     pub fn usual(kind: HarnessKind) -> Self {
-        if matches!(kind, HarnessKind::Plain | HarnessKind::JsonLines) {
-            return Self::default();
-        }
+        let idle = match kind {
+            // It tells of a tool only when that has ended.
+            HarnessKind::Opencode => LONG_IDLE,
+            HarnessKind::Claude | HarnessKind::Codex | HarnessKind::Pi | HarnessKind::Acp => IDLE,
+            HarnessKind::Plain | HarnessKind::JsonLines => return Self::default(),
+        };
         Self {
             start: Some(START),
-            idle: Some(IDLE),
+            idle: Some(idle),
             ..Self::default()
         }
     }

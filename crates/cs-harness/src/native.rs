@@ -59,7 +59,9 @@ fn told(kind: HarnessKind, seen: &Seen) -> Option<TaskEnd> {
     // Claude Code was seen to call an error of its provider a success, and the end mark of pi says no more than that it is over;
     // the others take back what they told before.
     let is_taken_back = !matches!(kind, HarnessKind::Claude | HarnessKind::Pi) || seen.failure().is_none();
-    let is_over = seen.end() == Some(true) || seen.is_at_rest();
+    // The end mark of pi says only that it is over, whatever became of its last turn.
+    let is_marked = seen.end() == Some(true) && kind != HarnessKind::Pi;
+    let is_over = is_marked || seen.is_at_rest();
     if is_over && is_taken_back {
         return Some(succeeded(kind, seen));
     }

@@ -167,6 +167,19 @@ impl Room<'_> {
         })
     }
 
+    /// What has to be there for a program: its directory, since many come in pieces, unless that holds more than the program.
+    fn around<'p>(&self, program: &'p Path) -> &'p Path {
+        let Some(dir) = program.parent() else {
+            return program;
+        };
+        let private = [self.variable("HOME"), Some(self.state), Some(self.tree)];
+        let holds = |place: &Path| place.starts_with(dir) || real(place).starts_with(dir);
+        if private.into_iter().flatten().any(holds) {
+            return program;
+        }
+        dir
+    }
+
     /// What the agent program keeps for itself: where it was told to, or in its places in the home.
     fn kept(&self) -> Vec<PathBuf> {
         let (variable, names) = kept_by(self.kind);
@@ -200,8 +213,8 @@ fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, program: Option<&Path>) -> V
             all.same("--ro-bind-try", &home.join(name));
         }
     }
-    if let Some(dir) = program.and_then(Path::parent) {
-        all.same("--ro-bind-try", dir);
+    if let Some(program) = program {
+        all.same("--ro-bind-try", room.around(program));
     }
     for path in room.kept() {
         all.same("--bind-try", &path);
@@ -218,6 +231,11 @@ fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, program: Option<&Path>) -> V
     all.flags(&["--"]);
     all.0.extend(argv);
     all.0
+}
+
+/// A place with links followed, as far as it is there.
+fn real(place: &Path) -> PathBuf {
+    place.canonicalize().unwrap_or_else(|_| place.to_owned())
 }
 
 struct Arguments(Vec<OsString>);

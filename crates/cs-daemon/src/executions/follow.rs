@@ -247,7 +247,9 @@ impl<'a> Output<'a> {
                         dropped_bytes: record.dropped_bytes,
                         bytes: &with_its_end(record),
                     };
-                    for event in self.harness.events(&line) {
+                    let told = self.harness.events(&line);
+                    self.watch.hears(&told);
+                    for event in told {
                         push(&mut events, event);
                     }
                 }

@@ -69,6 +69,8 @@ pub(super) struct Watch {
     meter: Meter,
     kind: HarnessKind,
     quiet_since: Instant,
+    /// Whether it has written a line.
+    has_written: bool,
     /// Since when it does nothing but try again, if that is what it does.
     trying_since: Option<Instant>,
     calls: BTreeSet<String>,
@@ -82,6 +84,7 @@ impl Watch {
             meter: Meter::of(file),
             kind,
             quiet_since: Instant::now(),
+            has_written: false,
             trying_since: None,
             calls: BTreeSet::new(),
         }
@@ -92,8 +95,22 @@ impl Watch {
         self.bounds.start.is_some() || self.bounds.idle.is_some() || self.trying_since.is_some()
     }
 
+    /// Takes in that it wrote a line, of which this is what it told. A line that tells nothing is a sign of life too: agents write
+    /// pieces of what they think, and what a tool prints.
+    pub(super) fn hears(&mut self, told: &[Event]) {
+        let is_only_a_retry = !told.is_empty() && told.iter().all(|event| matches!(event, Event::Retry(_)));
+        if !is_only_a_retry {
+            self.quiet_since = Instant::now();
+            self.has_written = true;
+        }
+    }
+
     /// Takes in what it said.
     pub(super) fn observe(&mut self, event: &Event) {
+        // Its model is asked, so no tool of it works: the end of one that it has begun was never told.
+        if matches!(event, Event::Retry(_) | Event::Failed(_)) {
+            self.calls.clear();
+        }
         if matches!(event, Event::Retry(_)) {
             self.trying_since.get_or_insert_with(Instant::now);
             return;
@@ -169,7 +186,7 @@ impl Watch {
         let quiet = self.quiet_since.elapsed();
         let who = self.kind.label();
         let too_long = |most: Option<Duration>| most.filter(|most| quiet >= *most);
-        if !seen.has_spoken() {
+        if !seen.has_spoken() && !self.has_written {
             let most = too_long(self.bounds.start)?;
             return Some(EndedFor::Silent {
                 class: FailureClass::Infrastructure,
@@ -180,14 +197,16 @@ impl Watch {
             });
         }
         let most = too_long(self.bounds.idle).filter(|_| self.calls.is_empty())?;
-        let what = match seen.retrying() {
-            Some(_) => "did nothing but try again",
-            None => "neither said nor did anything",
-        };
+        // What it tries in vain is why it failed.
+        if let Some(trouble) = seen.retrying() {
+            return Some(EndedFor::Trouble {
+                trouble: trouble.clone(),
+            });
+        }
         Some(EndedFor::Silent {
             class: FailureClass::Agent,
             reason: format!(
-                "{who} {what} for {} and was ended (`idle` in the configuration)",
+                "{who} neither said nor did anything for {} and was ended (`idle` in the configuration)",
                 words(most)
             ),
         })
@@ -206,6 +225,7 @@ mod tests {
             meter: Meter::default(),
             kind: HarnessKind::Claude,
             quiet_since: Instant::now(),
+            has_written: false,
             trying_since: None,
             calls: BTreeSet::new(),
         }
@@ -269,6 +289,43 @@ mod tests {
         assert_eq!(class(watch.verdict(&seen)), Some(FailureClass::Agent));
         watch.rests();
         assert_eq!(watch.verdict(&seen), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_that_tells_nothing_is_a_sign_of_life_and_another_try_is_none() {
+        let mut watch = silent();
+        tokio::time::advance(Duration::from_secs(89)).await;
+        watch.hears(&[]);
+        tokio::time::advance(Duration::from_secs(599)).await;
+        assert_eq!(
+            watch.verdict(&Seen::default()),
+            None,
+            "it writes, though it says nothing"
+        );
+        watch.hears(&[]);
+        let again = retry(FailureClass::Infrastructure, None);
+        let seen = see(&mut watch, std::slice::from_ref(&again));
+        watch.trying_since = None;
+        tokio::time::advance(Duration::from_secs(599)).await;
+        watch.hears(&[again]);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(class(watch.verdict(&seen)), Some(FailureClass::Infrastructure));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tool_whose_end_was_never_told_keeps_no_silent_agent_alive() {
+        let mut watch = silent();
+        let begun = Event::ToolStart {
+            call: "1".to_owned(),
+            tool: "mcp".to_owned(),
+            about: String::new(),
+        };
+        let seen = see(
+            &mut watch,
+            &[begun, retry(FailureClass::Infrastructure, None), said()],
+        );
+        tokio::time::advance(Duration::from_secs(600)).await;
+        assert_eq!(class(watch.verdict(&seen)), Some(FailureClass::Agent));
     }
 
     #[tokio::test(start_paused = true)]
