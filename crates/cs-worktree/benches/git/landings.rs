@@ -1,6 +1,7 @@
 //! A landing against the three commands by which a person would merge without a working tree.
 
 use std::fs;
+use std::path::Path;
 
 use cs_worktree::*;
 use serde_json::{Value, json};
@@ -13,9 +14,11 @@ const ROUNDS: usize = 20;
 const CHANGED: usize = 50;
 
 /// Lands cards one after the other on a base that nobody has checked out, each on what the one before it left: a merge, never a
-/// fast-forward. By hand the same commits are merged into a branch of their own.
+/// fast-forward. By hand the same commits are merged in a repository of its own: in the same one each side would find the objects
+/// written that the other has just made.
 pub(crate) async fn measure(bench: &Bench) -> Done<Value> {
-    git(&bench.user, &["branch", "-q", "hand", "main"]).await?;
+    let hand = bench.dir.join("hand");
+    git(&bench.dir, &["clone", "-q", "--bare", "user", "hand"]).await?;
     git(&bench.user, &["switch", "-q", "-c", "elsewhere"]).await?;
     let tree = bench.tree("lands").await?;
     let (mut ours, mut raw) = (Vec::new(), Vec::new());
@@ -40,15 +43,20 @@ pub(crate) async fn measure(bench: &Bench) -> Done<Value> {
             message: "Land the card".into(),
             author: Identity::default(),
         };
-        let by_hand = Box::pin(timed(merge_by_hand(bench, &tip)));
+        git(
+            &hand,
+            &["fetch", "-q", "../user", "refs/cs-panel/card/lands/head"],
+        )
+        .await?;
+        let by_hand = Box::pin(timed(merge_by_hand(&hand, &tip)));
         let by_us = Box::pin(timed(land(bench, &spec)));
         let ((by_hand, ()), (by_us, ())) = in_turn(round, by_hand, by_us).await?;
         raw.push(by_hand);
         ours.push(by_us);
     }
-    let same = ask_git(&bench.user, &["diff", "--name-only", "main", "hand"]).await?;
-    if !same.is_empty() {
-        return Err(format!("the two sides differ in {same}").into());
+    let files = ["rev-parse", "main^{tree}"];
+    if ask_git(&hand, &files).await? != ask_git(&bench.user, &files).await? {
+        return Err("the two sides have merged to other files".into());
     }
     Ok(json!({"line": "landings", "files": CHANGED, "ours": ours, "raw": raw}))
 }
@@ -63,10 +71,9 @@ async fn land(bench: &Bench, spec: &LandingSpec) -> Done {
     }
 }
 
-async fn merge_by_hand(bench: &Bench, tip: &Oid) -> Done {
-    let user = &bench.user;
-    let old = "refs/heads/hand";
-    let tree = ask_git(user, &["merge-tree", "--write-tree", old, tip.as_str()]).await?;
+async fn merge_by_hand(hand: &Path, tip: &Oid) -> Done {
+    let old = "refs/heads/main";
+    let tree = ask_git(hand, &["merge-tree", "--write-tree", old, tip.as_str()]).await?;
     let commit = [
         "commit-tree",
         &tree,
@@ -77,6 +84,6 @@ async fn merge_by_hand(bench: &Bench, tip: &Oid) -> Done {
         "-m",
         "Land the card",
     ];
-    let new = ask_git(user, &commit).await?;
-    git(user, &["update-ref", old, &new]).await
+    let new = ask_git(hand, &commit).await?;
+    git(hand, &["update-ref", old, &new]).await
 }
