@@ -188,6 +188,7 @@ impl Landings for FakeTrees {
             old: oid(base.at)?,
             new: oid((1 << 40) + self.0.world.dice.number() % (1 << 40))?,
             how: How::NotCheckedOut,
+            held: None,
         })))
     }
 

@@ -133,6 +133,18 @@ pub struct Move {
     pub new: Oid,
     /// By which way.
     pub how: How,
+    /// What holds, in the user's repository, what the card committed; `None` where nothing of ours does.
+    #[serde(default)]
+    pub held: Option<Box<Held>>,
+}
+
+/// A ref, and the commit that it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Its full name.
+    pub name: String,
+    /// Its commit.
+    pub commit: Oid,
 }
 
 /// By which way a base is moved.

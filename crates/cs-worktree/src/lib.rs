@@ -89,7 +89,7 @@ pub use ignored::Hidden;
 pub use inside::SavedInside;
 pub use keys::{BranchName, CardKey, CodebaseKey, InvalidName, KEY_MAX_BYTES, LandingKey, Oid, RunKey};
 pub use landing::{
-    Conflict, ConflictText, ConflictedFile, How, LandMethod, LandedHow, LandingPlan, LandingSpec, Move,
+    Conflict, ConflictText, ConflictedFile, Held, How, LandMethod, LandedHow, LandingPlan, LandingSpec, Move,
     MoveOutcome, MoveRecovery, Preview, PreviewSpec, Refusal, WorkInBase,
 };
 pub use path::{InvalidPath, RepoPath};

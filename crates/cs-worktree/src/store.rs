@@ -75,7 +75,11 @@ impl Store {
         let call = Call::new(World::Ours, op).git_dir(&self.dir);
         match &self.quarantine {
             None => call,
-            Some(dir) => call.objects(dir).setting("core.fsync=none"),
+            // What is soon removed or packed is worth no time.
+            Some(dir) => call
+                .objects(dir)
+                .setting("core.fsync=none")
+                .setting("core.looseCompression=0"),
         }
     }
 

@@ -178,6 +178,7 @@ impl Landings for FakeGit {
             old: Oid::new("1".repeat(40))?,
             new: Oid::new("2".repeat(40))?,
             how: How::NotCheckedOut,
+            held: None,
         })))
     }
 

@@ -40,9 +40,9 @@ impl Worktrees {
     pub async fn execute_move(&self, landing: &Move) -> Result<MoveOutcome, WorktreeError> {
         let _lock = self.lock(&landing.codebase).await?;
         let store = self.store(&landing.codebase);
-        let looked = look::look(self.git(), &landing.repository, &landing.base_branch);
-        let (base, objects) = tokio::join!(looked, transfer::pack(&store, landing));
-        let Some(base) = base? else {
+        let held = landing.held.as_ref().map(|held| held.name.as_str());
+        let looked = look::look(self.git(), &landing.repository, &landing.base_branch, held);
+        let Some(base) = looked.await? else {
             return Ok(MoveOutcome::BaseMoved);
         };
         match stands(self.git(), landing, &base.tip).await? {
@@ -59,7 +59,7 @@ impl Worktrees {
             Ok(_) => {}
         }
         lfs::bring_to_user(&store, &landing.repository, &landing.new, &[landing.old.as_str()]).await?;
-        transfer::bring(&store, landing, objects?).await?;
+        let _kept = transfer::bring(&store, landing, base.beside.as_ref()).await?;
         self.reach(Border::MergeShown);
         let outcome = match &landing.how {
             How::NotCheckedOut => set_base(self.git(), landing).await?,

@@ -54,11 +54,8 @@ pub(super) async fn plan(
     making: Making<'_>,
 ) -> Result<LandingPlan, WorktreeError> {
     let apart = &making.quarantine.apart();
-    if let Some(pattern) = spec.protected.iter().find(|p| p.matches(&spec.base)) {
-        return Ok(LandingPlan::Refused(Refusal::Protected {
-            branch: spec.base.clone(),
-            pattern: pattern.as_str().to_owned(),
-        }));
+    if let Some(refusal) = protected(spec) {
+        return Ok(LandingPlan::Refused(refusal));
     }
     // The base is mostly what the store has: what a merge with that comes to is found while the user's is looked at.
     let known = store.own_ref(&store::base_ref(&spec.base)).await?;
@@ -68,7 +65,8 @@ pub(super) async fn plan(
             None => Ok(None),
         }
     };
-    let looked = look::look(&store.git, repository, &spec.base);
+    let head = store::head_ref(&spec.tree.card);
+    let looked = look::look(&store.git, repository, &spec.base, Some(&head));
     let (looked, early) = tokio::join!(looked, early);
     let Some(base) = fetched(store, repository, &spec.base, looked?).await? else {
         return Ok(LandingPlan::Refused(Refusal::BaseMissing));
@@ -94,6 +92,7 @@ pub(super) async fn plan(
         apart
     };
     let Landing { base, .. } = landing;
+    let held = base.beside.filter(|held| held.commit == spec.head);
     let how = match base.way {
         Ok(how) => how,
         Err(refusal) => return Ok(LandingPlan::Refused(refusal)),
@@ -106,6 +105,7 @@ pub(super) async fn plan(
         old: base.tip,
         new,
         how,
+        held: held.map(Box::new),
     };
     if let How::CheckedOut { worktree, git_dir } = &planned.how {
         let place = preflight::Place { worktree, git_dir };
@@ -116,13 +116,21 @@ pub(super) async fn plan(
     Ok(LandingPlan::Ready(planned))
 }
 
+fn protected(spec: &LandingSpec) -> Option<Refusal> {
+    let pattern = spec.protected.iter().find(|p| p.matches(&spec.base))?;
+    Some(Refusal::Protected {
+        branch: spec.base.clone(),
+        pattern: pattern.as_str().to_owned(),
+    })
+}
+
 /// A base of the user's, and its commit in the store. The branches are fetched only where this one is not what the store has.
 pub(crate) async fn base_in_store(
     store: &Store,
     repository: &Repository,
     branch: &BranchName,
 ) -> Result<Option<Base>, WorktreeError> {
-    let looked = look::look(&store.git, repository, branch).await?;
+    let looked = look::look(&store.git, repository, branch, None).await?;
     fetched(store, repository, branch, looked).await
 }
 
@@ -227,8 +235,10 @@ async fn keep(
     new: &Oid,
 ) -> Result<(), WorktreeError> {
     store.borders.reach(Border::MergeMade);
-    quarantine.release().await?;
+    // What an earlier plan made came into the store whole.
     if landing.earlier.as_ref() != Some(new) {
+        let but = [&landing.base.tip, &landing.spec.head];
+        quarantine.release(new, &but).await?;
         let name = store::land_ref(&landing.spec.landing);
         let moved = store.move_ref(&name, new, landing.earlier.as_ref()).await?;
         if moved == RefMove::Stale {

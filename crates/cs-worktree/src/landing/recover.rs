@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::execute::{Standing, note_base, standing};
 use super::preflight::Place;
-use super::{How, Move, MoveRecovery, rollback};
+use super::{How, Move, MoveRecovery, rollback, transfer};
 use crate::Worktrees;
 use crate::error::WorktreeError;
 use crate::procs;
@@ -36,6 +36,7 @@ impl Worktrees {
             Some(place) => wait_for_nobody(place).await,
             None => true,
         };
+        transfer::let_go(landing);
         let standing = standing(self.git(), landing).await?;
         if standing == Standing::Done {
             note_base(&store, landing).await;

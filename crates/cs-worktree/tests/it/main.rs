@@ -11,6 +11,8 @@ mod borders;
 #[cfg(test)]
 mod caps;
 #[cfg(test)]
+mod carried;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod files;
