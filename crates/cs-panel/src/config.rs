@@ -15,7 +15,7 @@ use cs_supervise::{Containment, Limits};
 use serde::Deserialize;
 
 use agents::Agent;
-pub(crate) use agents::{May, Own, Word, permissions_word, settings_word};
+pub(crate) use agents::{May, Own, Word};
 use budget::Budgets;
 pub(crate) use edit::{NewAgent, add_agent, permit_agent, remove_agent};
 use place::explain;

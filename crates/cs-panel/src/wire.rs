@@ -4,7 +4,7 @@
 mod landing;
 
 use cs_daemon::AgentChoices;
-use cs_harness::{AgentConfig, OwnSettings};
+use cs_harness::{AgentConfig, OwnSettings, Permissions};
 use cs_model::{
     AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, MachineId, OperationId, PauseKind,
     RunId, Time, TurnId,
@@ -14,7 +14,6 @@ use serde::Serialize;
 
 pub(crate) use landing::{LandingWire, PolicyWire, PreviewWire};
 
-use crate::config::{permissions_word, settings_word};
 use crate::standstill::{Standstill, Standstills};
 
 /// An agent of this machine.
@@ -68,8 +67,8 @@ impl AgentWire {
             effort: None,
             permissions: AgentChoices::default()
                 .permissions_of(agent.kind())
-                .map(permissions_word),
-            settings: settings_word(OwnSettings::default()),
+                .map(Permissions::as_str),
+            settings: OwnSettings::default().as_str(),
             parked: None,
         }
     }
@@ -78,8 +77,8 @@ impl AgentWire {
     pub(crate) fn choosing(mut self, choices: &AgentChoices) -> Self {
         self.model.clone_from(&choices.model);
         self.effort.clone_from(&choices.effort);
-        self.permissions = self.permissions.or(choices.permissions.map(permissions_word));
-        self.settings = settings_word(choices.settings);
+        self.permissions = self.permissions.or(choices.permissions.map(Permissions::as_str));
+        self.settings = choices.settings.as_str();
         self
     }
 

@@ -54,7 +54,7 @@ impl TryFrom<Keys> for Agent {
             }
         };
         if let Some(may) = keys.permissions.filter(|may| !kind.knows((*may).into())) {
-            let may = permissions_word(may.into());
+            let may = Permissions::from(may).as_str();
             return Err(format!(
                 "`permissions = \"{may}\"` does not fit: {} cannot be held to that, so say \"full\"",
                 kind.label()
@@ -95,14 +95,6 @@ impl From<May> for Permissions {
     }
 }
 
-/// The word of the configuration for what an agent may do.
-pub(crate) const fn permissions_word(permissions: Permissions) -> &'static str {
-    match permissions {
-        Permissions::Edit => "edit",
-        Permissions::Full => "full",
-    }
-}
-
 /// Whether the person's own settings of an agent hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -120,14 +112,6 @@ impl From<Own> for OwnSettings {
             Own::Use => Self::Use,
             Own::ShutOut => Self::ShutOut,
         }
-    }
-}
-
-/// The word of the configuration for what holds of the person's own settings.
-pub(crate) const fn settings_word(settings: OwnSettings) -> &'static str {
-    match settings {
-        OwnSettings::Use => "use",
-        OwnSettings::ShutOut => "shut-out",
     }
 }
 

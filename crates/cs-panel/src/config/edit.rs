@@ -8,7 +8,7 @@ use cs_harness::{AgentConfig, OwnSettings, Permissions};
 use cs_model::AgentName;
 use toml_edit::{Array, DocumentMut, Item, Table, Value, value};
 
-use super::{Config, permissions_word, settings_word};
+use super::Config;
 use crate::disk;
 use crate::env::Env;
 use crate::failure::Failure;
@@ -107,7 +107,7 @@ fn permitted(text: &str, name: &str, may: Permissions) -> Result<String, toml_ed
         .and_then(|agents| agents.get_mut(name))
         .and_then(Item::as_table_like_mut);
     if let Some(agent) = agent {
-        agent.insert("permissions", value(permissions_word(may)));
+        agent.insert("permissions", value(may.as_str()));
     }
     Ok(document.to_string())
 }
@@ -141,10 +141,10 @@ fn entry(NewAgent { agent, choices }: &NewAgent) -> Table {
     let words = [
         ("model", choices.model.as_deref()),
         ("effort", choices.effort.as_deref()),
-        ("permissions", choices.permissions.map(permissions_word)),
+        ("permissions", choices.permissions.map(Permissions::as_str)),
         (
             "settings",
-            (choices.settings != OwnSettings::default()).then(|| settings_word(choices.settings)),
+            (choices.settings != OwnSettings::default()).then(|| choices.settings.as_str()),
         ),
     ];
     for (key, word) in words {

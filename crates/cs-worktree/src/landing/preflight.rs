@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{How, Move, Refusal};
 use crate::error::WorktreeError;
-use crate::keys::BranchName;
+use crate::keys::{BranchName, Oid};
 use crate::parse::{self, RawChange};
 use crate::path::RepoPath;
 use crate::repository::Repository;
@@ -53,7 +53,15 @@ pub(super) async fn way(
 
 /// The files that the move changes.
 pub(super) async fn changes(store: &Store, landing: &Move) -> Result<Vec<RawChange>, WorktreeError> {
-    let diff = store.call("diff-tree");
+    between(&store.git, store.call("diff-tree"), [&landing.old, &landing.new]).await
+}
+
+/// The files in which two commits differ, as they are seen in the repository of a call.
+pub(super) async fn between(
+    git: &Git,
+    diff: Call,
+    [from, to]: [&Oid; 2],
+) -> Result<Vec<RawChange>, WorktreeError> {
     let diff = diff.args([
         "diff-tree",
         "-r",
@@ -63,10 +71,7 @@ pub(super) async fn changes(store: &Store, landing: &Move) -> Result<Vec<RawChan
         "--no-ext-diff",
         "--no-textconv",
     ]);
-    let out = store
-        .git
-        .ok(diff.args([landing.old.as_str(), landing.new.as_str()]))
-        .await?;
+    let out = git.ok(diff.args([from.as_str(), to.as_str()])).await?;
     Ok(parse::raw_diff("diff-tree", &out)?)
 }
 

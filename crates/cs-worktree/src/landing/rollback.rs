@@ -102,21 +102,8 @@ async fn later(
     let Some(head) = head.filter(|head| *head != landing.old) else {
         return Ok(None);
     };
-    let diff = place.call("diff-tree");
-    let diff = diff.args([
-        "diff-tree",
-        "-r",
-        "--raw",
-        "-z",
-        "--no-renames",
-        "--no-ext-diff",
-        "--no-textconv",
-    ]);
-    let out = store
-        .git
-        .ok(diff.args([landing.old.as_str(), head.as_str()]))
-        .await?;
-    Ok(Some(parse::raw_diff("diff-tree", &out)?))
+    let changes = preflight::between(&store.git, place.call("diff-tree"), [&landing.old, &head]).await?;
+    Ok(Some(changes))
 }
 
 /// Whether a file holds the whole of what the move writes into it.

@@ -6,7 +6,7 @@ use cs_harness::{AgentConfig, Permissions};
 use cs_model::AgentName;
 
 use crate::app::App;
-use crate::config::{self, Config, May, permissions_word};
+use crate::config::{self, Config, May};
 use crate::failure::Failure;
 use crate::out;
 
@@ -32,7 +32,7 @@ pub(super) fn make_sure(
     match (choices.permissions_of(agent.kind()), given) {
         (Some(known), Some(given)) if known != given => Err(Failure::Usage(format!(
             "agent {name} has the permissions \"{}\", nothing was sent; leave out --permissions, or change them in {path}",
-            permissions_word(known)
+            known.as_str()
         ))),
         (Some(_), _) => Ok(()),
         (None, Some(given)) => note(app, name, given),
@@ -51,7 +51,7 @@ fn cannot_hold(agent: &AgentConfig, may: Permissions) -> Failure {
         "agent {} ({}) cannot be held to the permissions \"{}\", nothing was sent; give it \"full\", or send it to another agent",
         agent.name(),
         agent.kind().label(),
-        permissions_word(may)
+        may.as_str()
     ))
 }
 
@@ -60,7 +60,7 @@ fn note(app: &App, name: &AgentName, may: Permissions) -> Result<(), Failure> {
     app.out.said(&format!(
         "noted in {}: agent {name} has the permissions \"{}\"; a daemon that runs learns it when it is started again",
         config.path.display(),
-        permissions_word(may)
+        may.as_str()
     ));
     Ok(())
 }
