@@ -5,6 +5,7 @@
 mod directory;
 mod figures;
 mod git;
+mod harness;
 mod journal;
 mod judge;
 mod line;
@@ -38,6 +39,12 @@ pub(crate) enum Area {
         #[arg(long)]
         short: bool,
     },
+    /// Reading what agents say: every adapter and the bridge against a bare parse of the same lines, and one line of 100 MB.
+    Harness {
+        /// Short streams, in seconds: shows that the bench works, and judges no speed.
+        #[arg(long)]
+        short: bool,
+    },
     /// Trees against plain clones, salvages against plain commits, landings against plain merges, cleanups, and many trees at once.
     Git,
 }
@@ -51,10 +58,12 @@ pub(crate) fn run(area: Option<&Area>) -> Result<()> {
         Some(Area::Journal) => journal::run(),
         Some(Area::Supervise { short: true }) => supervise::run(supervise::Size::Short),
         Some(Area::Supervise { short: false }) => supervise::run(supervise::Size::Full),
+        Some(Area::Harness { short: true }) => harness::run(harness::Size::Short),
+        Some(Area::Harness { short: false }) => harness::run(harness::Size::Full),
         Some(Area::Git) => git::run(),
         None => {
             say(
-                "give an area to measure:\n\n  cargo xtask bench record      the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal     the ledger against raw writes, its rebuild, a reconcile\n  cargo xtask bench supervise   executions: output, a line of a gigabyte, a forced end, many at once\n  cargo xtask bench git         trees, salvages, landings and cleanups against plain git",
+                "give an area to measure:\n\n  cargo xtask bench record      the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal     the ledger against raw writes, its rebuild, a reconcile\n  cargo xtask bench supervise   executions: output, a line of a gigabyte, a forced end, many at once\n  cargo xtask bench harness     what agents say: bytes to events, one line of 100 MB\n  cargo xtask bench git         trees, salvages, landings and cleanups against plain git",
             );
             Ok(())
         }
