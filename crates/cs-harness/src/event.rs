@@ -190,6 +190,9 @@ pub enum UsageSpan {
     Step,
     /// Since the conversation began, in whatever processes: the last report of a field counts, less what was used before.
     Session,
+    /// Since this process began, as the agent's own file of the conversation has it by now: the last report of a field counts, and
+    /// only where the agent tells nothing of it itself.
+    SoFar,
 }
 
 /// Numbers of what was used. A field that was never reported is `None`.

@@ -48,7 +48,7 @@ pub use failure::{FailureCause, public_reason};
 pub use kind::{HarnessKind, UnknownHarness};
 pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile, RunFacts, Wake};
 pub use line::{LINE_MAX_BYTES, Line};
-pub use native::{COMMIT_COMMANDS, Quirks, quirks};
+pub use native::{COMMIT_COMMANDS, Quirks, SessionFiles, SessionReader, quirks};
 pub use outcome::{Outcome, ProcessEnd, TaskEnd};
 pub use price::{PRICES_OF, Price, price_of};
 pub use seen::{Offer, Question, Seen};

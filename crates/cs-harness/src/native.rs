@@ -9,6 +9,7 @@ mod opencode;
 mod pi;
 mod quirks;
 mod read;
+mod session_file;
 mod stderr;
 mod wire;
 
@@ -18,6 +19,7 @@ pub(crate) use codex::Codex;
 pub(crate) use opencode::Opencode;
 pub(crate) use pi::Pi;
 pub use quirks::{Quirks, quirks};
+pub use session_file::{SessionFiles, SessionReader};
 
 use cs_model::FailureClass;
 

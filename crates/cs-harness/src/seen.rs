@@ -31,6 +31,7 @@ struct Used {
     process: UsageTotals,
     steps: UsageTotals,
     session: UsageTotals,
+    so_far: UsageTotals,
 }
 
 impl Used {
@@ -39,6 +40,7 @@ impl Used {
             UsageSpan::Process => self.process.update(&report.totals),
             UsageSpan::Step => self.steps.add(&report.totals),
             UsageSpan::Session => self.session.update(&report.totals),
+            UsageSpan::SoFar => self.so_far.update(&report.totals),
         }
     }
 }
@@ -188,9 +190,11 @@ impl Seen {
 
     /// What this attempt used, where the conversation had used so much before it.
     pub fn usage(&self, before: &UsageTotals) -> UsageTotals {
-        let mut all = self.usage.session.since(before);
-        all.update(&self.usage.process);
-        all.add(&self.usage.steps);
+        let mut told = self.usage.session.since(before);
+        told.update(&self.usage.process);
+        told.add(&self.usage.steps);
+        let mut all = self.usage.so_far;
+        all.update(&told);
         all
     }
 

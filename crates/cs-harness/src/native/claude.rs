@@ -4,6 +4,8 @@ mod launch;
 mod lines;
 mod result;
 
+pub(super) use result::Tokens;
+
 use super::{outcome, read};
 use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
 

@@ -3,6 +3,8 @@
 mod launch;
 mod lines;
 
+pub(super) use lines::Tokens;
+
 use super::{outcome, read};
 use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
 

@@ -123,9 +123,11 @@ struct Used {
     model_usage_since_last_result: Option<BTreeMap<String, ModelTokens>>,
 }
 
+/// The tokens of a message or of a process. Those that were kept from before, and those that are kept from now on, are counted apart
+/// from those that went in.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+pub(in super::super) struct Tokens {
     input_tokens: Number,
     cache_read_input_tokens: Number,
     cache_creation_input_tokens: Number,
@@ -166,7 +168,7 @@ fn reports(used: &Used) -> Vec<UsageReport> {
         None => vec![process(UsageTotals {
             cost_micro_usd: used.total_cost_usd.micro_usd(),
             turns: turns.turns,
-            ..tokens(&used.usage)
+            ..used.usage.totals()
         })],
         // No model answered to the end: the tokens of what was cut stand elsewhere.
         Some(models) if models.is_empty() => vec![
@@ -175,7 +177,7 @@ fn reports(used: &Used) -> Vec<UsageReport> {
                 span: UsageSpan::Step,
                 totals: UsageTotals {
                     cost_micro_usd: Some(0),
-                    ..tokens(&used.usage)
+                    ..used.usage.totals()
                 },
             },
         ],
@@ -193,18 +195,20 @@ fn reports(used: &Used) -> Vec<UsageReport> {
     }
 }
 
-fn tokens(of: &Tokens) -> UsageTotals {
-    let parts = [
-        of.input_tokens,
-        of.cache_read_input_tokens,
-        of.cache_creation_input_tokens,
-    ];
-    UsageTotals {
-        input_tokens: sum(parts),
-        cached_tokens: of.cache_read_input_tokens.whole(),
-        output_tokens: of.output_tokens.whole(),
-        reasoning_tokens: of.output_tokens_details.thinking_tokens.whole(),
-        ..UsageTotals::default()
+impl Tokens {
+    pub(in super::super) fn totals(&self) -> UsageTotals {
+        let parts = [
+            self.input_tokens,
+            self.cache_read_input_tokens,
+            self.cache_creation_input_tokens,
+        ];
+        UsageTotals {
+            input_tokens: sum(parts),
+            cached_tokens: self.cache_read_input_tokens.whole(),
+            output_tokens: self.output_tokens.whole(),
+            reasoning_tokens: self.output_tokens_details.thinking_tokens.whole(),
+            ..UsageTotals::default()
+        }
     }
 }
 

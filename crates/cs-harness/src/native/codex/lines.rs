@@ -71,9 +71,10 @@ struct Change {
     path: Words,
 }
 
+/// Tokens; those that were kept are among those that went in.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+pub(in super::super) struct Tokens {
     input_tokens: Number,
     cached_input_tokens: Number,
     output_tokens: Number,
@@ -109,18 +110,23 @@ fn facts(message: &str) -> ErrorFacts<'_> {
     }
 }
 
-/// The numbers count since the conversation began, in whatever processes; those that were kept are among those that went in.
+impl Tokens {
+    pub(in super::super) fn totals(&self) -> UsageTotals {
+        UsageTotals {
+            input_tokens: self.input_tokens.whole(),
+            cached_tokens: self.cached_input_tokens.whole(),
+            output_tokens: self.output_tokens.whole(),
+            reasoning_tokens: self.reasoning_output_tokens.whole(),
+            ..UsageTotals::default()
+        }
+    }
+}
+
+/// The numbers count since the conversation began, in whatever processes.
 fn completed(tokens: &Tokens) -> Vec<Event> {
-    let totals = UsageTotals {
-        input_tokens: tokens.input_tokens.whole(),
-        cached_tokens: tokens.cached_input_tokens.whole(),
-        output_tokens: tokens.output_tokens.whole(),
-        reasoning_tokens: tokens.reasoning_output_tokens.whole(),
-        ..UsageTotals::default()
-    };
     let report = UsageReport {
         span: UsageSpan::Session,
-        totals,
+        totals: tokens.totals(),
     };
     vec![Event::Usage(report), Event::End { ok: true }]
 }
