@@ -254,6 +254,38 @@ exit 0"#,
     assert_eq!(detail["card"]["usage"]["input_tokens"], 5000, "{detail}");
 }
 
+/// Neither tells of tokens before its end; the files of their conversations have them.
+#[test]
+fn a_budget_of_tokens_ends_an_agent_that_tells_of_them_only_at_its_end() {
+    const ID: &str = "00000000-0000-4000-8000-00000000000a";
+    let codex = format!(
+        r#"say '{{"type":"thread.started","thread_id":"{ID}"}}'
+say '{{"type":"turn.started"}}'
+mkdir -p "$HOME/.codex/sessions/2026/12/01"
+echo '{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":5000,"output_tokens":1}}}}}}}}' \
+    >>"$HOME/.codex/sessions/2026/12/01/rollout-2026-12-01T03-29-10-{ID}.jsonl"
+sleep 600"#
+    );
+    let claude = r#"begin
+mkdir -p "$HOME/.claude/projects/-a-tree"
+echo '{"type":"assistant","message":{"id":"m","usage":{"input_tokens":4000,"cache_read_input_tokens":1000,"output_tokens":1}}}' \
+    >>"$HOME/.claude/projects/-a-tree/$session.jsonl"
+sleep 600"#;
+    for (harness, script) in [("codex", codex.as_str()), ("claude", claude)] {
+        let desk = desk_with(harness);
+        does(&desk, script);
+        desk.configure("[limits]\ntokens = 1000\n");
+        let card = desk.send("Work");
+        desk.run_once();
+        desk.no_process_is_left();
+        let detail = desk.card(&card);
+        assert_eq!(detail["runs"][0]["state"], "capped_spend", "{detail}");
+        let reason = detail["card"]["reason"].as_str().expect("a reason");
+        assert!(reason.contains("`tokens`") && reason.contains("5001"), "{reason}");
+        assert_eq!(detail["card"]["usage"]["input_tokens"], 5000, "{detail}");
+    }
+}
+
 #[test]
 fn a_card_that_has_cost_what_it_may_is_not_started_until_it_may_cost_more() {
     let desk = desk_with("claude");

@@ -35,7 +35,7 @@ impl Case {
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 16] = [
+pub(crate) const CASES: [Case; 17] = [
     case("answer", answers::plain).short(),
     case("commit", answers::commit).short(),
     case("second-turn", answers::second_turn).short(),
@@ -49,6 +49,7 @@ pub(crate) const CASES: [Case; 16] = [
     case("cut-once", failures::cut_once),
     case("cut-always", failures::cut_always),
     case("silent", failures::silent),
+    case("budget", ends::budget).short(),
     case("stop", ends::stop).short(),
     case("daemon-killed", ends::daemon_killed).short(),
     case("whole", whole::from_a_message_to_a_landed_commit),

@@ -118,6 +118,13 @@ impl<'a> Stage<'a> {
         ));
     }
 
+    /// Bounds the tokens of an attempt.
+    pub(crate) fn bound_tokens(&self, most: u32) {
+        let name = self.installed.agent.as_str();
+        self.desk
+            .configure(&format!("[agents.{name}.limits]\ntokens = {most}\n"));
+    }
+
     /// A daemon that stays.
     pub(crate) fn daemon(&self) -> Daemon {
         self.desk.daemon()

@@ -27,6 +27,29 @@ pub(super) fn stop(stage: &Stage<'_>) {
     stage.has_resumed();
 }
 
+/// It would go on for ever, and tells of what it uses on the way or only at its end.
+pub(super) fn budget(stage: &Stage<'_>) {
+    stage.bound_tokens(5_000);
+    stage.script(&json!([{"text": "On and on.", "shell": "sleep 1", "times": -1, "usage": {"input": 1000, "output": 50}}]));
+    let card = stage.send("Count to infinity");
+    stage.run();
+    stage.no_process_is_left();
+    let detail = stage.desk.card(&card);
+    assert_eq!(detail["runs"][0]["state"], "capped_spend", "{detail}");
+    let reason = detail["card"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("`tokens`"), "{reason}");
+    let used = detail["card"]["usage"]["input_tokens"]
+        .as_u64()
+        .expect("a number");
+    assert!(used >= 4_000, "{detail}");
+    // It may have been asking once more when it was ended.
+    let asked = stage.asked().len() as u64;
+    assert!(
+        (asked - 1..=asked).contains(&(used / 1_000)),
+        "asked {asked} times: {detail}"
+    );
+}
+
 pub(super) fn daemon_killed(stage: &Stage<'_>) {
     let shell = format!(
         "{} && echo done > done.txt && {COMMIT} 'Be done'",

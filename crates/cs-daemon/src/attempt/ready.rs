@@ -8,7 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cs_harness::{AgentConfig, Harness, HarnessKind, Permissions, PrivateFile, RunFacts};
+use cs_harness::{AgentConfig, Harness, HarnessKind, Permissions, PrivateFile, RunFacts, SessionFiles};
 use cs_journal::ClaimedRun;
 use cs_model::{CardId, FailureClass, RunKind};
 use cs_record::RunBrief;
@@ -20,6 +20,7 @@ use super::session::Conversation;
 use super::setup;
 use crate::bounds::Bounds;
 use crate::context::Context;
+use crate::executions::SessionPlace;
 use crate::ports::{PORTS_EACH, port_base};
 use crate::prompt::{Place, compose};
 use crate::{AgentChoices, AgentRules};
@@ -198,6 +199,22 @@ pub(super) fn agent_of<'a>(cx: &'a Context, route: &str) -> Result<&'a AgentConf
 /// The model that a person has chosen for a route.
 pub(super) fn model_of(cx: &Context, route: &str) -> Option<String> {
     cx.deps.settings.choices.get(route)?.model.clone()
+}
+
+/// Where the agent of a route keeps its conversations, if each has a file of its own.
+pub(super) fn sessions_of(cx: &Context, route: &str, kind: HarnessKind) -> Option<SessionPlace> {
+    let chosen = cx.deps.settings.choices.get(route);
+    let usual = |name: &str| cx.deps.agent_env.iter().find(|(known, _)| known == name);
+    let files = SessionFiles::of(kind, |name| {
+        let chosen = chosen
+            .and_then(|choices| choices.env.get(name))
+            .map(OsString::from);
+        chosen.or_else(|| usual(name).map(|(_, value)| value.clone()))
+    })?;
+    Some(SessionPlace {
+        root: files.root().to_owned(),
+        begins_at_bytes: 0,
+    })
 }
 
 /// What one attempt of a route may use.

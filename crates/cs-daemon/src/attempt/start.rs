@@ -12,7 +12,7 @@ use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopReq
 
 use super::failing::{fail, fail_registered, used_up};
 use super::interrupted::report_interrupted;
-use super::ready::{Ready, Unready, agent_of, bounds_of, limits_of, make_ready, model_of};
+use super::ready::{Ready, Unready, agent_of, bounds_of, limits_of, make_ready, model_of, sessions_of};
 use super::session::conversation;
 use super::settle::{Live, LiveState};
 use super::{Trouble, unlisted};
@@ -189,6 +189,7 @@ async fn begin(
         session: conversation.session.clone(),
         before: conversation.before,
         model: model_of(cx, &row.agent),
+        sessions: sessions_of(cx, &row.agent, agent.kind()),
     };
     let name = prepared.dir().to_owned();
     let note = ExecutionNote::Attempt(file);

@@ -10,7 +10,7 @@ use cs_journal::ClaimedRun;
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
 
-use super::{Allowance, beside};
+use super::{Allowance, SessionPlace, beside};
 
 const NAME: &str = "attempt.json";
 
@@ -35,12 +35,25 @@ pub struct AttemptFile {
     /// The model that was chosen for its agent.
     #[serde(default)]
     pub model: Option<String>,
+    /// Where its agent keeps its conversations, if each has a file of its own.
+    #[serde(default)]
+    pub sessions: Option<SessionPlace>,
 }
 
 impl AttemptFile {
     /// Writes it, durably, before anything of the execution is begun.
     pub(super) fn write(&self, dir: &ExecutionDir) -> io::Result<()> {
         beside::write(dir, NAME, self)
+    }
+
+    /// The same, with where its agent's part of the conversation begins: where it ends now.
+    pub(super) fn begun_now(&self) -> Self {
+        let kind = self.harness.parse().ok();
+        let place = self.sessions.as_ref().zip(kind);
+        Self {
+            sessions: place.map(|(place, kind)| place.now(kind, self.session.as_deref())),
+            ..self.clone()
+        }
     }
 
     /// Returns the harness that reads what the agent of this execution says; nothing for one that this version does not know.

@@ -16,6 +16,7 @@ use super::batch::Batch;
 use super::errors::{ERRORS_EVERY, Errors};
 use super::keepers::Kept;
 use super::kept::{Bound, push};
+use super::session_file::SessionFile;
 use super::watch::Watch;
 use super::{AttemptFile, ExecutionEnd, Patience, StopLevel, StopSwitch, is_done};
 
@@ -54,6 +55,10 @@ struct Output<'a> {
     errors: Errors,
     seen: Seen,
     watch: Watch,
+    /// How far the transcript goes.
+    reached: SpoolOffsets,
+    /// The agent's own file of its conversation, where it has one and nobody reads it now.
+    session_file: Option<SessionFile>,
 }
 
 /// What an agent is followed with.
@@ -97,7 +102,7 @@ pub(super) async fn follow(
             closed = running.closed() => break closed?,
             () = stop.asked(StopLevel::Ladder) => break close(&stopper, running, &mut output, patience, stop).await?,
             () = at(give_up_at) => break close(&stopper, running, &mut output, patience, stop).await?,
-            _ = looks.tick() => output.look(rests).await,
+            _ = looks.tick() => output.look(rests).await?,
             followed = output.follower.next() => output.take(followed?).await?,
         }
     };
@@ -182,15 +187,39 @@ impl<'a> Output<'a> {
             errors: Errors::of(dir),
             seen,
             watch,
+            reached,
+            session_file: file.as_ref().and_then(|file| {
+                let place = file.sessions.as_ref()?;
+                Some(SessionFile::of(harness.kind(), place, file.session.as_deref()))
+            }),
         })
     }
 
     /// Looks at what nobody reads, and at whether the agent could say anything.
-    async fn look(&mut self, rests: &(dyn Fn() -> bool + Send + Sync)) {
+    async fn look(&mut self, rests: &(dyn Fn() -> bool + Send + Sync)) -> Result<(), LostSight> {
         self.errors.give_back().await;
         if self.watch.minds_silence() && rests() {
             self.watch.rests();
         }
+        self.look_into_session_file().await
+    }
+
+    /// Looks at how far the agent's own file of its conversation is, and keeps what it tells.
+    async fn look_into_session_file(&mut self) -> Result<(), LostSight> {
+        let Some(session) = self.seen.session().map(str::to_owned) else {
+            return Ok(());
+        };
+        let Some(mut file) = self.session_file.take() else {
+            return Ok(());
+        };
+        let looked = tokio::task::spawn_blocking(move || (file.look(&session), file)).await;
+        let (looked, file) = looked.map_err(|error| LostSight::Thread(error.into()))?;
+        self.session_file = Some(file);
+        if looked.grew {
+            self.watch.sees_it_write();
+        }
+        let events = looked.reports.into_iter().map(Event::Usage).collect();
+        self.append(events, self.reached.stdout).await
     }
 
     /// Takes in what was read, together with what else is there already, and makes it durable.
@@ -211,7 +240,7 @@ impl<'a> Output<'a> {
         loop {
             let batch = self.rest().await?;
             if batch.is_empty() {
-                return Ok(());
+                return self.look_into_session_file().await;
             }
             self.keep(batch).await?;
         }
@@ -255,7 +284,17 @@ impl<'a> Output<'a> {
                 }
             }
         }
-        let Some(stdout) = reached else { return Ok(()) };
+        match reached {
+            Some(stdout) => self.append(events, stdout).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Appends events to the transcript, which then holds the output up to `stdout`.
+    async fn append(&mut self, events: Vec<Event>, stdout: u64) -> Result<(), LostSight> {
+        if events.is_empty() && stdout == self.reached.stdout {
+            return Ok(());
+        }
         let Some(mut transcript) = self.transcript.take() else {
             return Ok(());
         };
@@ -276,6 +315,7 @@ impl<'a> Output<'a> {
         self.transcript = Some(transcript);
         self.puncher = puncher;
         result?;
+        self.reached = offsets;
         for event in &events {
             self.seen.observe(event);
             self.watch.observe(event);

@@ -61,7 +61,7 @@ impl Executions for ShimExecutions {
     async fn create(&self, name: &str, note: &ExecutionNote) -> io::Result<()> {
         let dir = ExecutionDir::create(self.state.execution(name))?;
         let noted = match note {
-            ExecutionNote::Attempt(attempt) => attempt.write(&dir),
+            ExecutionNote::Attempt(attempt) => attempt.begun_now().write(&dir),
             ExecutionNote::Verify(verify) => verify.write(&dir),
         };
         let written = noted.and_then(|()| {

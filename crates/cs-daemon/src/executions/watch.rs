@@ -105,6 +105,13 @@ impl Watch {
         }
     }
 
+    /// Takes in that the file of its conversation has grown. What it tries again it notes there too.
+    pub(super) fn sees_it_write(&mut self) {
+        if self.trying_since.is_none() {
+            self.quiet_since = Instant::now();
+        }
+    }
+
     /// Takes in what it said.
     pub(super) fn observe(&mut self, event: &Event) {
         // Its model is asked, so no tool of it works: the end of one that it has begun was never told.
@@ -123,8 +130,11 @@ impl Watch {
         if let Event::ToolEnd { call, .. } = event {
             self.calls.remove(call);
         }
-        self.quiet_since = Instant::now();
-        self.trying_since = None;
+        // What was used is read beside its output too, and says nothing of whether a try has helped.
+        if !matches!(event, Event::Usage(_)) {
+            self.quiet_since = Instant::now();
+            self.trying_since = None;
+        }
     }
 
     /// Begins to count its silence anew: it could not have said anything.
@@ -310,6 +320,21 @@ mod tests {
         watch.hears(&[again]);
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(class(watch.verdict(&seen)), Some(FailureClass::Infrastructure));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agent_that_writes_into_its_file_lives_and_one_that_only_tries_again_does_not() {
+        let mut watch = silent();
+        let seen = see(&mut watch, &[said()]);
+        tokio::time::advance(Duration::from_secs(599)).await;
+        watch.sees_it_write();
+        tokio::time::advance(Duration::from_secs(599)).await;
+        assert_eq!(watch.verdict(&seen), None);
+        let seen = see(&mut watch, &[retry(FailureClass::Overloaded, None)]);
+        watch.sees_it_write();
+        watch.observe(&Event::Usage(UsageReport::default()));
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(class(watch.verdict(&seen)), Some(FailureClass::Overloaded));
     }
 
     #[tokio::test(start_paused = true)]
