@@ -4,7 +4,7 @@
 //! interruption that gives it back. None leaves a run that reads `running` without a process (PS-11).
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
-use cs_harness::adapter;
+use cs_harness::{HarnessKind, adapter};
 use cs_journal::{Claimed, ClaimedRun, Prepared, Registered, Started, Woke};
 use cs_model::{Epoch, FailureClass, RunState};
 use cs_record::RunBrief;
@@ -13,7 +13,7 @@ use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopReq
 use super::failing::{fail, fail_registered, used_up};
 use super::interrupted::report_interrupted;
 use super::ready::{Ready, Unready, agent_of, bounds_of, limits_of, make_ready, model_of, sessions_of};
-use super::session::conversation;
+use super::session::{Conversation, conversation};
 use super::settle::{Live, LiveState};
 use super::{Trouble, unlisted};
 use crate::admission::Admission;
@@ -159,6 +159,26 @@ async fn new_name(cx: &Context, row: &ClaimedRun) -> Result<String, Trouble> {
     Ok(execution_name(row.run, row.epoch, number))
 }
 
+/// What is noted of an attempt beside its execution.
+fn attempt_file(
+    cx: &Context,
+    prepared: &Prepared,
+    (kind, conversation): (HarnessKind, &Conversation),
+    bounds: Bounds,
+) -> AttemptFile {
+    let row = prepared.row();
+    AttemptFile {
+        attempt: prepared.attempt(),
+        row: row.clone(),
+        harness: kind.to_string(),
+        allowance: Allowance::from(&limits_of(cx, &row.agent)).within(bounds),
+        session: conversation.session.clone(),
+        before: conversation.before,
+        model: model_of(cx, &row.agent),
+        sessions: sessions_of(cx, &row.agent, kind),
+    }
+}
+
 async fn begin(
     cx: &Context,
     prepared: Prepared,
@@ -181,16 +201,7 @@ async fn begin(
         micro_usd: bounds.most_micro_usd(spent_micro_usd),
         ..bounds
     };
-    let file = AttemptFile {
-        attempt: prepared.attempt(),
-        row: row.clone(),
-        harness: agent.kind().to_string(),
-        allowance: Allowance::from(&limits_of(cx, &row.agent)).within(bounds),
-        session: conversation.session.clone(),
-        before: conversation.before,
-        model: model_of(cx, &row.agent),
-        sessions: sessions_of(cx, &row.agent, agent.kind()),
-    };
+    let file = attempt_file(cx, &prepared, (agent.kind(), &conversation), bounds);
     let name = prepared.dir().to_owned();
     let note = ExecutionNote::Attempt(file);
     let made = cx.deps.executions.create(&name, &note).await;
