@@ -30,7 +30,8 @@ pub(super) fn stop(stage: &Stage<'_>) {
 /// It would go on for ever, and tells of what it uses on the way or only at its end.
 pub(super) fn budget(stage: &Stage<'_>) {
     stage.bound_tokens(5_000);
-    stage.script(&json!([{"text": "On and on.", "shell": "sleep 1", "times": -1, "usage": {"input": 1000, "output": 50}}]));
+    let step = json!({"text": "On and on.", "shell": "sleep 1", "usage": {"input": 1000, "output": 50}});
+    stage.script(&json!(vec![step; 100]));
     let card = stage.send("Count to infinity");
     stage.run();
     stage.no_process_is_left();
