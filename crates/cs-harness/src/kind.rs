@@ -2,6 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Permissions;
+use crate::native::OPENCODE_CONFIG;
 
 /// Which agent program this is, and so how it is talked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +79,11 @@ impl HarnessKind {
         }
     }
 
+    /// Whether it drives any command, which a person has named and so agreed to.
+    pub const fn is_command(self) -> bool {
+        matches!(self, Self::Plain | Self::JsonLines)
+    }
+
     /// Whether an agent of this kind can be held to these permissions. One that cannot knows [`Permissions::Full`] only: whoever
     /// names it has to agree to that.
     pub const fn knows(self, permissions: Permissions) -> bool {
@@ -86,6 +92,21 @@ impl HarnessKind {
             (Self::Plain | Self::JsonLines | Self::Pi, Permissions::Edit) => false,
             (Self::Claude | Self::Codex | Self::Opencode | Self::Acp, Permissions::Edit) => true,
         }
+    }
+
+    /// Whether the person's own settings of the agent can be shut out. A command may be anything, and the Agent Client Protocol has no
+    /// word for it.
+    pub const fn shuts_out(self) -> bool {
+        match self {
+            Self::Plain | Self::JsonLines | Self::Acp => false,
+            Self::Claude | Self::Codex | Self::Opencode | Self::Pi => true,
+        }
+    }
+
+    /// Whether the value of a variable that a person has set is one part of what the agent is started with, not all of it: a part of
+    /// its configuration.
+    pub fn takes_in(self, variable: &str) -> bool {
+        self == Self::Opencode && variable == OPENCODE_CONFIG
     }
 
     fn words() -> String {
@@ -122,6 +143,13 @@ mod tests {
         let full_only: Vec<&str> = full_only.map(HarnessKind::as_str).collect();
         assert_eq!(full_only, ["plain", "json-lines", "pi"]);
         assert!(HarnessKind::ALL.iter().all(|kind| kind.knows(Permissions::Full)));
+    }
+
+    #[test]
+    fn what_may_be_anything_has_no_settings_that_could_be_shut_out() {
+        let never = HarnessKind::ALL.into_iter().filter(|kind| !kind.shuts_out());
+        let never: Vec<&str> = never.map(HarnessKind::as_str).collect();
+        assert_eq!(never, ["plain", "json-lines", "acp"]);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct RunFacts {
     pub cwd: String,
     /// The directory into which [`LaunchSpec::files`] are written, absolute.
     pub private_dir: String,
+    /// The variables that a person has given to the agent and that [`HarnessKind::takes_in`](crate::HarnessKind::takes_in) names.
+    pub given: BTreeMap<String, String>,
     /// The program of which `acp -- COMMAND...` leads an agent that speaks the Agent Client Protocol; `None` finds `cs-panel` in
     /// the search path.
     pub bridge: Option<String>,

@@ -32,12 +32,15 @@ mod failure;
 mod kind;
 mod launch;
 mod line;
+mod mask;
 mod native;
 mod outcome;
 mod price;
+mod probe;
 mod seen;
 mod stop;
 mod text;
+mod version;
 
 pub use adapter::{Harness, adapter};
 pub use agent::{AgentConfig, AgentConfigError};
@@ -48,9 +51,13 @@ pub use failure::{FailureCause, public_reason};
 pub use kind::{HarnessKind, UnknownHarness};
 pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile, RunFacts, Wake};
 pub use line::{LINE_MAX_BYTES, Line};
+pub use mask::names_a_secret;
 pub use native::{COMMIT_COMMANDS, Quirks, SessionFiles, SessionReader, quirks};
 pub use outcome::{Outcome, ProcessEnd, TaskEnd};
 pub use price::{PRICES_OF, Price, price_of};
+pub use probe::{
+    SignIn, SignInMeans, is_too_old, least_version, sign_in_means, sign_in_told, version_in, version_question,
+};
 pub use seen::{Offer, Question, Seen};
 pub use stop::stop_now;
 pub use text::{ANSWER_MAX_BYTES, TEXT_MAX_BYTES, Tail, cap_text};

@@ -16,13 +16,14 @@ mod wire;
 pub(crate) use acp::Acp;
 pub(crate) use claude::Claude;
 pub(crate) use codex::Codex;
-pub(crate) use opencode::Opencode;
+pub(crate) use opencode::{OPENCODE_CONFIG, Opencode};
 pub(crate) use pi::Pi;
 pub use quirks::{Quirks, quirks};
 pub use session_file::{SessionFiles, SessionReader};
 
 use cs_model::FailureClass;
 
+use crate::mask::shown_call;
 use crate::text::{cap_answer, cap_text};
 use crate::{
     AskAgain, FailureCause, HarnessKind, Matter, Outcome, ProcessEnd, Seen, TaskEnd, Trouble, public_reason,
@@ -88,7 +89,8 @@ fn succeeded(kind: HarnessKind, seen: &Seen) -> TaskEnd {
         return TaskEnd::Answered { text };
     }
     let who = kind.label();
-    let denied: String = seen.denied().iter().map(|what| format!("- {what}\n")).collect();
+    let denied = seen.denied().iter();
+    let denied: String = denied.map(|what| format!("- {}\n", shown_call(what))).collect();
     let said = match text.as_str() {
         "" => String::new(),
         text => format!("\nIt said: {}", cap_text(text)),

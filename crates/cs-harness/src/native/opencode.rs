@@ -6,6 +6,8 @@
 mod launch;
 mod message;
 
+pub(crate) use launch::OPENCODE_CONFIG;
+
 use super::read::{self, Read};
 use super::{outcome, wire};
 use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};

@@ -1,3 +1,4 @@
+use crate::version::numbers;
 use crate::{HarnessKind, UsageSpan};
 
 /// What is different between versions of an agent, as far as a caller has to know.
@@ -12,7 +13,7 @@ pub struct Quirks {
 
 /// Tells the quirks of an agent in this version (`2.1.332`), or in the oldest one known where the version is not.
 pub fn quirks(kind: HarnessKind, version: Option<&str>) -> Quirks {
-    let version = version.and_then(parsed).unwrap_or([0; 3]);
+    let version = version.and_then(numbers).unwrap_or([0; 3]);
     let row = TABLE
         .iter()
         .filter(|(of, since, _)| *of == kind && *since <= version)
@@ -45,16 +46,6 @@ const TABLE: &[(HarnessKind, [u32; 3], Quirks)] = &[
     ),
     (HarnessKind::Codex, [0, 0, 0], PLAIN),
 ];
-
-/// The first three numbers of the first word that begins with one: `2.1.332 (Claude Code)`, `codex-cli 0.171.0`.
-fn parsed(version: &str) -> Option<[u32; 3]> {
-    let word = version
-        .split_whitespace()
-        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
-    let mut numbers = word.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    let mut next = || numbers.next().and_then(Result::ok);
-    Some([next()?, next().unwrap_or(0), next().unwrap_or(0)])
-}
 
 #[cfg(test)]
 mod tests {

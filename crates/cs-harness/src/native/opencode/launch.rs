@@ -1,8 +1,11 @@
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::COMMIT_COMMANDS;
 use crate::command::launch_spec;
 use crate::{LaunchSpec, OwnSettings, Permissions, RunFacts};
+
+/// The variable that holds configuration of opencode.
+pub(crate) const OPENCODE_CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
 
 /// How opencode is started. Its configuration comes in a variable, which wins over the person's files and those of the tree.
 pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
@@ -22,13 +25,18 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
         add(&["--auto"]);
     }
     let mut spec = launch_spec(&argv, facts, facts.prompt.clone().into_bytes());
-    let config = json!({
-        "autoupdate": false,
-        "share": "disabled",
-        "permission": permission(facts.permissions),
-    });
+    let own = facts.given.get(OPENCODE_CONFIG);
+    let own = own.and_then(|text| serde_json::from_str(text).ok());
+    let config = over(
+        own.unwrap_or_default(),
+        [
+            ("autoupdate", json!(false)),
+            ("share", json!("disabled")),
+            ("permission", permission(facts.permissions)),
+        ],
+    );
     let mut set = |name: &str, value: &str| spec.env.insert(name.to_owned(), value.to_owned());
-    set("OPENCODE_CONFIG_CONTENT", &config.to_string());
+    set(OPENCODE_CONFIG, &config.to_string());
     set("OPENCODE_DISABLE_AUTOUPDATE", "1");
     set("OPENCODE_DISABLE_MODELS_FETCH", "1");
     set("OPENCODE_DISABLE_LSP_DOWNLOAD", "1");
@@ -40,13 +48,32 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
     spec
 }
 
+/// A person's own configuration with ours in the place of what it says of the same.
+fn over(mut own: Map<String, Value>, ours: [(&str, Value); 3]) -> Value {
+    own.extend(ours.map(|(key, value)| (key.to_owned(), value)));
+    // The settings of one agent go before those of all.
+    for agents in ["agent", "mode"] {
+        for agent in own
+            .get_mut(agents)
+            .and_then(Value::as_object_mut)
+            .into_iter()
+            .flat_map(Map::values_mut)
+        {
+            if let Some(agent) = agent.as_object_mut() {
+                agent.remove("permission");
+            }
+        }
+    }
+    Value::Object(own)
+}
+
 /// Nothing is ever asked: nobody is there, and a question hangs for ever or ends the run without a word.
 fn permission(permissions: Permissions) -> Value {
     match permissions {
         Permissions::Full => json!("allow"),
         // Of the rules that fit a call the last one counts.
         Permissions::Edit => {
-            let mut bash = serde_json::Map::new();
+            let mut bash = Map::new();
             bash.insert("*".to_owned(), json!("deny"));
             for command in COMMIT_COMMANDS {
                 bash.insert(command.to_owned(), json!("allow"));
@@ -96,6 +123,28 @@ mod tests {
             json!({"autoupdate": false, "share": "disabled", "permission": "allow"})
         );
         assert!(!spec.env.contains_key("XDG_CONFIG_HOME"));
+    }
+
+    #[test]
+    fn what_a_person_has_configured_in_the_variable_holds_but_for_what_is_said_here() {
+        let own = json!({
+            "provider": {"mine": {"name": "Mine"}}, "share": "auto", "permission": {"bash": "ask"},
+            "agent": {"build": {"model": "m", "permission": {"bash": "ask"}}},
+        });
+        let with = |text: String| RunFacts {
+            given: [("OPENCODE_CONFIG_CONTENT".to_owned(), text)].into(),
+            ..facts()
+        };
+        let spec = launch(&["opencode".to_owned()], &with(own.to_string()));
+        assert_eq!(
+            config(&spec),
+            json!({"provider": {"mine": {"name": "Mine"}}, "autoupdate": false, "share": "disabled", "permission": "allow",
+                   "agent": {"build": {"model": "m"}}})
+        );
+        for broken in ["", "[1]", "{"] {
+            let spec = launch(&["opencode".to_owned()], &with(broken.to_owned()));
+            assert_eq!(config(&spec)["permission"], "allow", "{broken}");
+        }
     }
 
     #[test]
