@@ -1,6 +1,7 @@
 //! End-to-end tests: the real binary, a real database file, real processes and real git.
 
 mod away;
+mod configured;
 mod contained;
 mod crashes;
 mod crowd;

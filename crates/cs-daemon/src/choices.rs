@@ -24,8 +24,7 @@ impl AgentChoices {
     /// Says what an agent may do; nothing where a person has to say it first.
     #[must_use]
     pub fn permissions_of(&self, kind: HarnessKind) -> Option<Permissions> {
-        let is_command = matches!(kind, HarnessKind::Plain | HarnessKind::JsonLines);
-        let by_command = is_command.then_some(Permissions::Full);
+        let by_command = kind.is_command().then_some(Permissions::Full);
         by_command.or(self.permissions)
     }
 }

@@ -1,6 +1,5 @@
 //! Everything that the daemon is given: the record, the machine, the means and the settings.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -8,17 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cs_fence::AttemptRecord;
-use cs_harness::{AgentConfig, Permissions};
+use cs_harness::Permissions;
 use cs_journal::ClaimRecord;
 use cs_model::{Clock, CodebaseId, IdSource, LandMethod, LandingTarget, MachineId, Person, Publish};
 use cs_record::{CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
 use cs_settle::SettlementRecord;
-use cs_supervise::{Containment, Limits};
 
+use crate::agents::Agents;
 use crate::attempt::Sandbox;
 use crate::borders::Borders;
-use crate::bounds::Bounds;
-use crate::choices::AgentChoices;
 use crate::executions::Executions;
 use crate::host::Host;
 use crate::leftovers::Leftovers;
@@ -79,16 +76,8 @@ pub struct Settings {
     pub fallback_interval: Duration,
     /// Below this many free bytes in the state directory no new work starts.
     pub min_free_bytes: u64,
-    /// What one attempt of an agent may use, by the agent's name; one that is not there has no limits.
-    pub limits: BTreeMap<String, Limits>,
-    /// How the processes of an agent are held together, by the agent's name; one that is not there: by the best means that there are.
-    pub containment: BTreeMap<String, Containment>,
-    /// What one attempt of an agent may use beyond that, by the agent's name; one that is not there has no bounds.
-    pub bounds: BTreeMap<String, Bounds>,
     /// The program that leads agents which speak the Agent Client Protocol: `cs-panel`, by its path; nothing: as it is found in PATH.
     pub bridge: Option<String>,
-    /// What a person has chosen for an agent, by the agent's name.
-    pub choices: BTreeMap<String, AgentChoices>,
 }
 
 impl Default for Settings {
@@ -99,11 +88,7 @@ impl Default for Settings {
             stop_grace: Duration::from_secs(5),
             fallback_interval: Duration::from_secs(2),
             min_free_bytes: 64 * 1024 * 1024,
-            limits: BTreeMap::new(),
-            containment: BTreeMap::new(),
-            bounds: BTreeMap::new(),
             bridge: None,
-            choices: BTreeMap::new(),
         }
     }
 }
@@ -115,8 +100,8 @@ pub struct Deps {
     pub record: RecordPorts,
     /// This machine.
     pub machine: MachineIdentity,
-    /// The agents that this machine can drive, by name.
-    pub agents: BTreeMap<String, AgentConfig>,
+    /// The agents that this machine can drive.
+    pub agents: Arc<dyn Agents>,
     /// Where this machine's checkouts of codebases are.
     pub checkouts: Arc<dyn Checkouts>,
     /// The trees of cards.

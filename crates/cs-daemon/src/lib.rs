@@ -10,6 +10,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod admission;
+mod agents;
 mod attempt;
 mod borders;
 mod bounds;
@@ -34,6 +35,7 @@ mod state;
 mod trees;
 
 pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
+pub use agents::{AgentSetup, AgentTable, Agents, FixedAgents};
 pub use attempt::{BROUGHT, FELL_BACK, Sandbox, SetupStatus, setup_status};
 pub use borders::{Border, Borders};
 pub use bounds::Bounds;

@@ -3,22 +3,25 @@
 mod agents;
 mod budget;
 mod edit;
+mod exposed;
 mod place;
+mod reread;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cs_daemon::{AgentChoices, Bounds};
+use cs_daemon::AgentSetup;
 use cs_harness::AgentConfig;
 use cs_model::{AgentName, Person};
-use cs_supervise::{Containment, Limits};
+use cs_supervise::Containment;
 use serde::Deserialize;
 
 use agents::Agent;
-pub(crate) use agents::{May, Own, Word};
+pub(crate) use agents::{May, Own, Word, no_shut_out};
 use budget::Budgets;
 pub(crate) use edit::{NewAgent, add_agent, permit_agent, remove_agent};
 use place::explain;
+pub(crate) use reread::RereadAgents;
 
 use crate::disk;
 use crate::env::Env;
@@ -45,15 +48,7 @@ pub(crate) struct Config {
     /// Variables of the environment that agents get beside the usual ones, such as keys of providers.
     pub(crate) pass_env: Vec<String>,
     /// The agents, by name.
-    pub(crate) agents: BTreeMap<AgentName, AgentConfig>,
-    /// What one attempt of each agent may use.
-    pub(crate) limits: BTreeMap<AgentName, Limits>,
-    /// What it may use beyond that.
-    pub(crate) bounds: BTreeMap<AgentName, Bounds>,
-    /// How the processes of each agent are held together.
-    pub(crate) containment: BTreeMap<AgentName, Containment>,
-    /// What was chosen for each agent beside its command.
-    pub(crate) choices: BTreeMap<AgentName, AgentChoices>,
+    pub(crate) agents: BTreeMap<AgentName, AgentSetup>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -187,10 +182,6 @@ impl Config {
             serve: Serve::default(),
             pass_env: Vec::new(),
             agents: BTreeMap::new(),
-            limits: BTreeMap::new(),
-            bounds: BTreeMap::new(),
-            containment: BTreeMap::new(),
-            choices: BTreeMap::new(),
         }
     }
 
@@ -202,31 +193,19 @@ impl Config {
             ))
         })?;
         let file: File = toml_edit::de::from_str(&text).map_err(|error| explain(&path, &text, &error))?;
-        let usual = file.limits;
-        let limits = file.agents.iter().map(|(Text(name), agent)| {
-            let limits = agent.limits.over(usual).limits();
-            (name.clone(), limits)
-        });
-        let limits = limits.collect();
-        let bounds = file.agents.iter().map(|(Text(name), agent)| {
-            let bounds = agent.limits.over(usual).bounds(agent.kind);
-            (name.clone(), bounds)
-        });
-        let bounds = bounds.collect();
-        let containment = file.agents.iter().map(|(Text(name), agent)| {
-            let means = agent.containment.unwrap_or(file.containment);
-            (name.clone(), means.into())
-        });
-        let containment = containment.collect();
-        let choices = file
-            .agents
-            .iter()
-            .map(|(Text(name), agent)| (name.clone(), agent.choices.clone()));
-        let choices = choices.collect();
+        let (usual, means) = (file.limits, file.containment);
         let agents = file.agents.into_iter().map(|(Text(name), agent)| {
-            let agent = AgentConfig::new(name.as_str(), agent.argv, agent.kind)
+            let config = AgentConfig::new(name.as_str(), agent.argv, agent.kind)
                 .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-            Ok((name, agent))
+            let limits = agent.limits.over(usual);
+            let setup = AgentSetup {
+                config,
+                limits: limits.limits(),
+                bounds: limits.bounds(agent.kind),
+                containment: agent.containment.unwrap_or(means).into(),
+                choices: agent.choices,
+            };
+            Ok((name, setup))
         });
         Ok(Self {
             person: file.person.map(|Text(person)| person),
@@ -235,10 +214,6 @@ impl Config {
             pass_env: file.pass_env,
             serve: file.serve,
             agents: agents.collect::<Result<_, Failure>>()?,
-            limits,
-            bounds,
-            containment,
-            choices,
             path,
         })
     }
@@ -292,6 +267,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use cs_daemon::AgentChoices;
     use cs_harness::{HarnessKind, OwnSettings, Permissions};
 
     use super::*;
@@ -309,7 +285,7 @@ mod tests {
         assert_eq!(config.person.as_ref().map(Person::as_str), Some("Ada"));
         assert_eq!(config.slots, 3);
         assert_eq!(config.choose_agent(None).expect("the default").as_str(), "b");
-        let b = &config.agents[&"b".parse::<AgentName>().expect("a name")];
+        let b = &config.agents[&"b".parse::<AgentName>().expect("a name")].config;
         assert_eq!(
             (b.argv(), b.kind()),
             (&["x".to_owned(), "y z".to_owned()][..], HarnessKind::JsonLines)
@@ -322,19 +298,19 @@ mod tests {
                     settings = \"shut-out\"\nenv = { A_B = \"c d\" }\n";
         let config = parse(text).expect("it is right");
         let name: AgentName = "c".parse().expect("a name");
-        let agent = &config.agents[&name];
+        let agent = &config.agents[&name].config;
         assert_eq!(
             (agent.argv(), agent.kind()),
             (&["claude".to_owned()][..], HarnessKind::Claude)
         );
-        let choices = &config.choices[&name];
+        let choices = &config.agents[&name].choices;
         assert_eq!(choices.model.as_deref(), Some("opus"));
         assert_eq!(choices.effort.as_deref(), Some("high"));
         assert_eq!(choices.permissions, Some(Permissions::Edit));
         assert_eq!(choices.settings, OwnSettings::ShutOut);
         assert_eq!(choices.env["A_B"], "c d");
         let plain = parse("[agents.c]\ncommand = [\"cat\"]\n").expect("it is right");
-        assert_eq!(plain.choices[&name], AgentChoices::default());
+        assert_eq!(plain.agents[&name].choices, AgentChoices::default());
     }
 
     #[test]
@@ -373,6 +349,10 @@ mod tests {
             (
                 "[agents.x]\nharness = \"claude\"\nenv = 1\n",
                 "c.toml:3:7: `env`: invalid type: integer `1`, expected a table",
+            ),
+            (
+                "[agents.x]\nharness = \"acp\"\ncommand = [\"gemini\", \"--acp\"]\nsettings = \"shut-out\"\n",
+                "c.toml:1:1: `settings = \"shut-out\"` does not fit: there is no way",
             ),
             (
                 "[agents.Big]\ncommand = [\"a\"]\n",

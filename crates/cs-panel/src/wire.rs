@@ -107,6 +107,12 @@ pub(crate) struct CodebaseWire {
     pub(crate) bring: Vec<String>,
     /// The command that makes its trees ready on this machine.
     pub(crate) setup: Option<String>,
+    /// What agents that work on it may do on this machine; null leaves it to what is set for each agent.
+    pub(crate) permissions: Option<&'static str>,
+    /// What is put around them: `none`, `bwrap` or `wrapper`; null when this machine does not have it.
+    pub(crate) sandbox: Option<&'static str>,
+    /// The command that is put around them; null when it is none of the person's own.
+    pub(crate) wrapper: Option<Vec<String>>,
     /// What a landing means on this machine; null when it does not have the codebase.
     pub(crate) landing: Option<PolicyWire>,
 }

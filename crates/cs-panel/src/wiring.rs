@@ -12,7 +12,7 @@ use cs_supervise::ShimProgram;
 use cs_worktree::Worktrees;
 
 use crate::app::{App, Desk};
-use crate::config::{Config, Serve};
+use crate::config::{Config, RereadAgents, Serve};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::os::{self, SystemClock, SystemIds};
@@ -78,10 +78,6 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         Some(usual) => shim.with_open_files(usual),
         None => shim,
     };
-    let agents = config
-        .agents
-        .iter()
-        .map(|(name, agent)| (name.to_string(), agent.clone()));
     let machine = MachineIdentity {
         id: desk.machine,
         name: os::host_name(),
@@ -94,7 +90,7 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
     Ok(Deps {
         record: desk.ports.daemon.clone(),
         machine,
-        agents: agents.collect(),
+        agents: Arc::new(RereadAgents::new(app, config)),
         checkouts,
         leftovers: Arc::new(MachineLeftovers::new(
             desk.state.clone(),
@@ -109,13 +105,13 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),
         reporter: Arc::new(app.out),
-        settings: settings(&desk.record, config, slots),
+        settings: settings(&desk.record, slots),
         borders: borders(app.env.crash_at.as_deref())?,
     })
 }
 
 /// A server says when its record changed, so that looking is for what got lost; while it does not, it is `run` that wakes the daemon.
-fn settings(record: &Place, config: &Config, slots: u32) -> Settings {
+fn settings(record: &Place, slots: u32) -> Settings {
     let usual = Settings::default();
     Settings {
         slots,
@@ -124,26 +120,6 @@ fn settings(record: &Place, config: &Config, slots: u32) -> Settings {
             Place::Server(_) => Duration::from_secs(30),
         },
         bridge: os::this_program(),
-        limits: config
-            .limits
-            .iter()
-            .map(|(name, limits)| (name.to_string(), *limits))
-            .collect(),
-        containment: config
-            .containment
-            .iter()
-            .map(|(name, containment)| (name.to_string(), *containment))
-            .collect(),
-        bounds: config
-            .bounds
-            .iter()
-            .map(|(name, bounds)| (name.to_string(), *bounds))
-            .collect(),
-        choices: config
-            .choices
-            .iter()
-            .map(|(name, choices)| (name.to_string(), choices.clone()))
-            .collect(),
         ..usual
     }
 }

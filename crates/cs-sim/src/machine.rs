@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cs_daemon::control::Request;
 use cs_daemon::{
-    AgentRules, Borders, Checkouts, Daemon, DaemonError, Deps, KeepEverything, LandingPolicy,
+    AgentRules, Borders, Checkouts, Daemon, DaemonError, Deps, FixedAgents, KeepEverything, LandingPolicy,
     MachineIdentity, Mode, Preparation, RecordPorts, Reporter, Settings, StateDir, TreeError,
 };
 use cs_harness::{AgentConfig, HarnessKind};
@@ -340,7 +340,7 @@ fn deps(world: &Arc<World>, machine: &Arc<Machine>, generation: u64) -> Deps {
             person: person(),
             serves_everyone: true,
         },
-        agents: agent.into_iter().map(|agent| (AGENT.to_owned(), agent)).collect(),
+        agents: Arc::new(agent.into_iter().collect::<FixedAgents>()),
         checkouts: Arc::new(Here {
             codebases: machine.codebases.clone(),
             forgets: world.is_mutant(Mutant::VerifyIsForgotten),

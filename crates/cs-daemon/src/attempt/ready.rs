@@ -8,22 +8,21 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cs_harness::{AgentConfig, Harness, HarnessKind, Permissions, PrivateFile, RunFacts, SessionFiles};
+use cs_harness::{Harness, HarnessKind, Permissions, PrivateFile, RunFacts, SessionFiles, adapter};
 use cs_journal::ClaimedRun;
 use cs_model::{CardId, FailureClass, RunKind};
 use cs_record::RunBrief;
-use cs_supervise::{Containment, ExecutionSpec, Limits};
+use cs_supervise::ExecutionSpec;
 use cs_worktree::{BroughtAlong, ErrorClass, PersonCommits};
 
 use super::sandbox::{Room, Sandbox, SandboxTrouble};
 use super::session::Conversation;
 use super::setup;
-use crate::bounds::Bounds;
 use crate::context::Context;
 use crate::executions::SessionPlace;
 use crate::ports::{PORTS_EACH, port_base};
 use crate::prompt::{Place, compose};
-use crate::{AgentChoices, AgentRules};
+use crate::{AgentChoices, AgentRules, AgentSetup};
 
 /// Everything that a start needs.
 #[derive(Debug)]
@@ -65,18 +64,18 @@ pub(crate) async fn make_ready(
     cx: &Context,
     row: &ClaimedRun,
     brief: &RunBrief,
-    harness: Arc<dyn Harness>,
+    agent: &AgentSetup,
     (execution, conversation): (&str, &Conversation),
 ) -> Result<Ready, Unready> {
     check_kind(row.kind)?;
-    let leave = leave_of(cx, row, brief, harness.kind())?;
+    let harness = adapter(&agent.config);
+    let leave = leave_of(cx, row, brief, agent)?;
     let Ground {
         cwd,
         place,
         setup,
         mut files,
     } = ground(cx, row, brief).await?;
-    let bounds = bounds_of(cx, &row.agent);
     let execution = cx.state.execution(execution);
     let facts = RunFacts {
         new_session: cx.deps.ids.uuid_v7().to_string(),
@@ -84,16 +83,19 @@ pub(crate) async fn make_ready(
         effort: leave.choices.effort.clone(),
         permissions: leave.permissions,
         settings: leave.choices.settings,
+        given: taken_in(cx, harness.kind(), &leave.choices.env),
         bridge: cx.deps.settings.bridge.clone(),
         cwd: in_utf8(&cwd)?,
         private_dir: in_utf8(&execution)?,
-        most_turns: bounds.turns,
-        most_micro_usd: bounds.most_micro_usd(brief.card.usage.cost_microusd),
+        most_turns: agent.bounds.turns,
+        most_micro_usd: agent.bounds.most_micro_usd(brief.card.usage.cost_microusd),
         ..compose(row, brief, &place, conversation)
     };
     let mut launch = harness.launch(&facts);
     // What a person has set goes before what is usual for an agent.
-    launch.env.extend(leave.choices.env);
+    let kind = harness.kind();
+    let own = leave.choices.env.into_iter();
+    launch.env.extend(own.filter(|(name, _)| !kind.takes_in(name)));
     let env = environment(cx, row.card, &launch.env);
     let room = Room {
         kind: harness.kind(),
@@ -111,8 +113,8 @@ pub(crate) async fn make_ready(
     });
     let argv = argv.map_err(|trouble| no_sandbox(row, &trouble))?;
     let mut spec = ExecutionSpec::new(argv, env, cwd);
-    spec.limits = limits_of(cx, &row.agent);
-    spec.containment = containment_of(cx, &row.agent);
+    spec.limits = agent.limits;
+    spec.containment = agent.containment;
     files.extend(launch.files);
     Ok(Ready {
         harness,
@@ -120,6 +122,17 @@ pub(crate) async fn make_ready(
         files,
         prompt: launch.stdin,
     })
+}
+
+/// What a person has given to an agent that is one part of what it is started with: in its configuration, else in the environment of
+/// all agents.
+fn taken_in(cx: &Context, kind: HarnessKind, own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let all = cx.deps.agent_env.iter().filter_map(|(name, value)| {
+        let (name, value) = (name.to_str()?, value.to_str()?);
+        Some((name.to_owned(), value.to_owned()))
+    });
+    let own = own.iter().map(|(name, value)| (name.clone(), value.clone()));
+    all.chain(own).filter(|(name, _)| kind.takes_in(name)).collect()
 }
 
 /// What an agent may do, and how it was chosen to work.
@@ -130,10 +143,10 @@ struct Leave {
 }
 
 /// Finds what an agent may do: what is set for the codebase stands above what is set for the agent.
-fn leave_of(cx: &Context, row: &ClaimedRun, brief: &RunBrief, kind: HarnessKind) -> Result<Leave, Unready> {
+fn leave_of(cx: &Context, row: &ClaimedRun, brief: &RunBrief, agent: &AgentSetup) -> Result<Leave, Unready> {
+    let kind = agent.config.kind();
     let rules = rules_of(cx, brief)?;
-    let choices = cx.deps.settings.choices.get(&row.agent);
-    let mut choices = choices.cloned().unwrap_or_default();
+    let mut choices = agent.choices.clone();
     choices.permissions = rules.permissions.or(choices.permissions);
     let permissions = choices.permissions_of(kind);
     let permissions = permissions.ok_or_else(|| unpermitted(&row.agent))?;
@@ -170,7 +183,7 @@ fn unpermitted(agent: &str) -> Unready {
         class: FailureClass::InvalidRequest,
         reason: format!(
             "nobody has said what the agent `{agent}` may do on this machine: set `permissions` of it to \"edit\" or \"full\" in the \
-             configuration, restart `cs-panel run`, then `cs-panel retry`"
+             configuration, then `cs-panel retry`"
         ),
     }
 }
@@ -186,9 +199,10 @@ fn in_utf8(path: &Path) -> Result<String, Unready> {
     })
 }
 
-/// Finds the agent of a route.
-pub(super) fn agent_of<'a>(cx: &'a Context, route: &str) -> Result<&'a AgentConfig, Unready> {
-    cx.deps.agents.get(route).ok_or_else(|| Unready {
+/// Finds the agent of a route, as it is set up now.
+pub(super) fn agent_of(cx: &Context, route: &str) -> Result<AgentSetup, Unready> {
+    let found = cx.deps.agents.now().get(route).cloned();
+    found.ok_or_else(|| Unready {
         class: FailureClass::InvalidRequest,
         reason: format!(
             "this machine has no agent `{route}`: add it with `cs-panel agent add {route} -- COMMAND`"
@@ -196,44 +210,18 @@ pub(super) fn agent_of<'a>(cx: &'a Context, route: &str) -> Result<&'a AgentConf
     })
 }
 
-/// The model that a person has chosen for a route.
-pub(super) fn model_of(cx: &Context, route: &str) -> Option<String> {
-    cx.deps.settings.choices.get(route)?.model.clone()
-}
-
-/// Where the agent of a route keeps its conversations, if each has a file of its own.
-pub(super) fn sessions_of(cx: &Context, route: &str, kind: HarnessKind) -> Option<SessionPlace> {
-    let chosen = cx.deps.settings.choices.get(route);
+/// Where an agent keeps its conversations, if each has a file of its own.
+pub(super) fn sessions_of(cx: &Context, agent: &AgentSetup) -> Option<SessionPlace> {
+    let chosen = &agent.choices.env;
     let usual = |name: &str| cx.deps.agent_env.iter().find(|(known, _)| known == name);
-    let files = SessionFiles::of(kind, |name| {
-        let chosen = chosen
-            .and_then(|choices| choices.env.get(name))
-            .map(OsString::from);
+    let files = SessionFiles::of(agent.config.kind(), |name| {
+        let chosen = chosen.get(name).map(OsString::from);
         chosen.or_else(|| usual(name).map(|(_, value)| value.clone()))
     })?;
     Some(SessionPlace {
         root: files.root().to_owned(),
         begins_at_bytes: 0,
     })
-}
-
-/// What one attempt of a route may use.
-pub(super) fn limits_of(cx: &Context, route: &str) -> Limits {
-    cx.deps.settings.limits.get(route).copied().unwrap_or_default()
-}
-
-/// What one attempt of a route may use beyond that.
-pub(super) fn bounds_of(cx: &Context, route: &str) -> Bounds {
-    cx.deps.settings.bounds.get(route).copied().unwrap_or_default()
-}
-
-fn containment_of(cx: &Context, route: &str) -> Containment {
-    cx.deps
-        .settings
-        .containment
-        .get(route)
-        .copied()
-        .unwrap_or_default()
 }
 
 /// What the agents of a card's codebase may do; a card without one has no rules.

@@ -4,7 +4,6 @@
 //! interruption that gives it back. None leaves a run that reads `running` without a process (PS-11).
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
-use cs_harness::{HarnessKind, adapter};
 use cs_journal::{Claimed, ClaimedRun, Prepared, Registered, Started, Woke};
 use cs_model::{Epoch, FailureClass, RunState};
 use cs_record::RunBrief;
@@ -12,11 +11,12 @@ use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopReq
 
 use super::failing::{fail, fail_registered, used_up};
 use super::interrupted::report_interrupted;
-use super::ready::{Ready, Unready, agent_of, bounds_of, limits_of, make_ready, model_of, sessions_of};
+use super::ready::{Ready, Unready, agent_of, make_ready, sessions_of};
 use super::session::{Conversation, conversation};
 use super::settle::{Live, LiveState};
 use super::{Trouble, unlisted};
 use crate::admission::Admission;
+use crate::agents::AgentSetup;
 use crate::borders::Border;
 use crate::bounds::Bounds;
 use crate::context::Context;
@@ -163,19 +163,19 @@ async fn new_name(cx: &Context, row: &ClaimedRun) -> Result<String, Trouble> {
 fn attempt_file(
     cx: &Context,
     prepared: &Prepared,
-    (kind, conversation): (HarnessKind, &Conversation),
+    (agent, conversation): (&AgentSetup, &Conversation),
     bounds: Bounds,
 ) -> AttemptFile {
     let row = prepared.row();
     AttemptFile {
         attempt: prepared.attempt(),
         row: row.clone(),
-        harness: kind.to_string(),
-        allowance: Allowance::from(&limits_of(cx, &row.agent)).within(bounds),
+        harness: agent.config.kind().to_string(),
+        allowance: Allowance::from(&agent.limits).within(bounds),
         session: conversation.session.clone(),
         before: conversation.before,
-        model: model_of(cx, &row.agent),
-        sessions: sessions_of(cx, &row.agent, kind),
+        model: agent.choices.model.clone(),
+        sessions: sessions_of(cx, agent),
     }
 }
 
@@ -191,17 +191,17 @@ async fn begin(
         Ok(agent) => agent,
         Err(unready) => return fail(cx, prepared, unready).await,
     };
-    let bounds = bounds_of(cx, &row.agent);
+    let bounds = agent.bounds;
     let spent_micro_usd = brief.card.usage.cost_microusd;
     if let Some(reason) = bounds.card_is_used_up(spent_micro_usd) {
         return used_up(cx, prepared, reason).await;
     }
-    let conversation = conversation(cx, &row, agent.kind()).await?;
+    let conversation = conversation(cx, &row, agent.config.kind()).await?;
     let bounds = Bounds {
         micro_usd: bounds.most_micro_usd(spent_micro_usd),
         ..bounds
     };
-    let file = attempt_file(cx, &prepared, (agent.kind(), &conversation), bounds);
+    let file = attempt_file(cx, &prepared, (&agent, &conversation), bounds);
     let name = prepared.dir().to_owned();
     let note = ExecutionNote::Attempt(file);
     let made = cx.deps.executions.create(&name, &note).await;
@@ -213,7 +213,7 @@ async fn begin(
         biased;
         // Nothing runs yet. The attempt is given back, and the next pass reads from the row what became of it.
         () = stop.asked(StopLevel::Ladder) => return Ok(None),
-        ready = make_ready(cx, &row, &brief, adapter(agent), (&name, &conversation)) => ready,
+        ready = make_ready(cx, &row, &brief, &agent, (&name, &conversation)) => ready,
     };
     let ready = match ready {
         Ok(ready) => ready,
@@ -253,7 +253,7 @@ fn not_held(row: &ClaimedRun, error: &HoldTrouble) -> Unready {
             FailureClass::InvalidRequest,
             format!(
                 "`containment = \"namespace\"` is asked for the agent `{}`, and this system does not let this user make a PID \
-                 namespace ({source}): let it (user namespaces, or root), or take the key out and restart `cs-panel run`",
+                 namespace ({source}): let it (user namespaces, or root), or take the key out, then `cs-panel retry`",
                 row.agent
             ),
         ),

@@ -245,6 +245,6 @@ impl Daemon {
 
     /// The routes that this machine can drive.
     pub(super) fn agents(&self) -> Vec<String> {
-        self.cx.deps.agents.keys().cloned().collect()
+        self.cx.deps.agents.now().keys().cloned().collect()
     }
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use cs_daemon::control::{self, Stopped};
 use cs_daemon::{
-    AgentRules, Borders, Checkouts, Daemon, DaemonError, Deps, Ended, GitTrees, KeepEverything,
-    LandingPolicy, MachineIdentity, Mode, Preparation, Reporter, Settings, ShimExecutions, StateDir,
-    ThisHost, TreeError,
+    AgentRules, AgentSetup, Borders, Checkouts, Daemon, DaemonError, Deps, Ended, FixedAgents, GitTrees,
+    KeepEverything, LandingPolicy, MachineIdentity, Mode, Preparation, Reporter, Settings, ShimExecutions,
+    StateDir, ThisHost, TreeError,
 };
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_journal::Journal;
@@ -433,7 +433,11 @@ impl World {
         });
         let configured = |(name, script): &(&str, &str)| {
             let argv = vec!["sh".to_owned(), "-c".to_owned(), (*script).to_owned()];
-            let agent = AgentConfig::new(name, argv, HarnessKind::Plain).unwrap();
+            let config = AgentConfig::new(name, argv, HarnessKind::Plain).unwrap();
+            let agent = AgentSetup {
+                limits: self.limits,
+                ..AgentSetup::from(config)
+            };
             ((*name).to_owned(), agent)
         };
         let trees = Arc::new(GitTrees::new(
@@ -448,7 +452,7 @@ impl World {
                 person: "Ada".parse().unwrap(),
                 serves_everyone: false,
             },
-            agents: agents.iter().map(configured).collect(),
+            agents: Arc::new(FixedAgents::new(agents.iter().map(configured).collect())),
             checkouts: Arc::new(NoCheckouts),
             trees: trees.clone(),
             landings: trees,
@@ -463,10 +467,6 @@ impl World {
                 slots: self.slots,
                 min_free_bytes: self.min_free_bytes,
                 stop_grace: Duration::from_millis(200),
-                limits: agents
-                    .iter()
-                    .map(|(name, _)| ((*name).to_owned(), self.limits))
-                    .collect(),
                 ..Settings::default()
             },
             borders: Borders::none(),

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use cs_daemon::control::{self, Poked};
 use cs_daemon::{
-    AgentRules, Borders, Checkouts, Daemon, Deps, GitTrees, KeepEverything, LandingPolicy, MachineIdentity,
-    Mode, Preparation, RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost, TreeError,
+    AgentRules, Borders, Checkouts, Daemon, Deps, FixedAgents, GitTrees, KeepEverything, LandingPolicy,
+    MachineIdentity, Mode, Preparation, RecordPorts, Reporter, Settings, ShimExecutions, StateDir, ThisHost,
+    TreeError,
 };
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{CodebaseId, IdSource, MachineId};
@@ -135,7 +136,10 @@ async fn deps(root: &Path, state: &StateDir, record: RecordPorts, fallback: Dura
             person: "Ada".parse().expect("a name"),
             serves_everyone: true,
         },
-        agents: BTreeMap::from([(AGENT.to_owned(), agent)]),
+        agents: Arc::new(FixedAgents::new(BTreeMap::from([(
+            AGENT.to_owned(),
+            agent.into(),
+        )]))),
         checkouts: Arc::new(NoCheckouts),
         trees: trees.clone(),
         landings: trees,

@@ -13,7 +13,7 @@ use cs_record::{CardFilter, Park, Route};
 use rustix::fs::Access;
 
 use crate::app::App;
-use crate::config::{self, May, NewAgent, Own, Word};
+use crate::config::{self, May, NewAgent, Own, Word, no_shut_out};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::wire::AgentWire;
@@ -49,7 +49,8 @@ pub(crate) struct AddArgs {
     /// It speaks the JSON-lines protocol; otherwise the prompt is its standard input and its standard output the answer.
     #[arg(long, conflicts_with = "harness")]
     json_lines: bool,
-    /// Which agent it is and so how it is talked to: `claude`, `codex`, `opencode`, `pi`, or `plain` and `json-lines` for any command.
+    /// Which agent it is and so how it is talked to: `claude`, `codex`, `opencode`, `pi`; `acp` for any that speaks the Agent Client
+    /// Protocol; `plain` and `json-lines` for any command.
     #[arg(long, value_name = "HARNESS")]
     harness: Option<HarnessKind>,
     /// The model, as the agent names it [default: what its own settings say].
@@ -132,6 +133,9 @@ fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
         None if args.json_lines => HarnessKind::JsonLines,
         None => HarnessKind::Plain,
     };
+    if args.settings == Own::ShutOut && !kind.shuts_out() {
+        return Err(Failure::Usage(no_shut_out(kind)));
+    }
     let mut argv = args.command;
     if let (true, Some(program)) = (argv.is_empty(), kind.program()) {
         argv.push(program.to_owned());
@@ -198,7 +202,7 @@ async fn remove(app: &App, args: &RemoveArgs) -> Result<(), Failure> {
         ));
     }
     app.out
-        .said("a daemon that runs keeps it until it is started again; agents that run go on");
+        .said("no card is started with it any more; agents that run go on");
     Ok(())
 }
 
@@ -222,11 +226,9 @@ async fn list(app: &App) -> Result<(), Failure> {
     };
     let agents = config.agents.iter().map(|(name, agent)| {
         let park = parks.iter().find(|park| park.route.agent == *name);
-        let wire = AgentWire::new(name, agent, default.as_ref()).parked(park);
-        match config.choices.get(name) {
-            Some(choices) => wire.choosing(choices),
-            None => wire,
-        }
+        AgentWire::new(name, &agent.config, default.as_ref())
+            .choosing(&agent.choices)
+            .parked(park)
     });
     let agents: Vec<AgentWire> = agents.collect();
     if app.global.json {

@@ -1,9 +1,9 @@
 //! `codebase ...`: the git repositories that agents work on.
 
 mod agents;
+mod list;
 mod set;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::app::{App, Desk};
 use crate::checkouts::{self, Checkout, Noted, NotedFrom};
 use crate::failure::Failure;
 use crate::os::SystemIds;
-use crate::wire::CodebaseWire;
+use list::wire;
 
 /// A codebase name that is taken gets a number, up to this one.
 const NAME_NUMBER_MAX: u32 = 1_000;
@@ -54,7 +54,7 @@ pub(crate) async fn codebase(app: &App, command: CodebaseCommand) -> Result<(), 
         CodebaseCommand::Add(args) => add(app, args).await,
         CodebaseCommand::Set(args) => set::set(app, args).await,
         CodebaseCommand::Remove(args) => remove(app, &args).await,
-        CodebaseCommand::List => list(app).await,
+        CodebaseCommand::List => list::list(app).await,
     }
 }
 
@@ -135,57 +135,6 @@ async fn remove(app: &App, args: &RemoveArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn list(app: &App) -> Result<(), Failure> {
-    let desk = app.desk().await?;
-    let here = desk.checkouts.list()?.into_iter();
-    let here: BTreeMap<CodebaseId, Checkout> = here.map(|checkout| (checkout.codebase, checkout)).collect();
-    let codebases = desk.ports.codebases.codebases().await?;
-    let all = codebases
-        .iter()
-        .map(|codebase| wire(codebase, here.get(&codebase.id)));
-    let all: Vec<CodebaseWire> = all.collect();
-    if app.global.json {
-        return app.out.json(&all);
-    }
-    if all.is_empty() {
-        app.out
-            .said("no codebase is registered; add one with `cs-panel codebase add PATH`");
-        return Ok(());
-    }
-    for gone in all.iter().filter(|codebase| codebase.gone) {
-        app.out.said(&format!(
-            "the repository of codebase {0} is gone from there; `cs-panel codebase add PATH --name {1}` says where it is now",
-            gone.name,
-            crate::text::shell_word(&gone.name)
-        ));
-    }
-    // Most people set none of it: then there is nothing to see of it.
-    let verify = |codebase: &CodebaseWire| {
-        codebase
-            .landing
-            .as_ref()
-            .and_then(|landing| landing.verify.clone())
-    };
-    let is_prepared = |codebase: &CodebaseWire| {
-        !codebase.bring.is_empty() || codebase.setup.is_some() || verify(codebase).is_some()
-    };
-    let shown = if all.iter().any(is_prepared) { 5 } else { 2 };
-    let row = |codebase: CodebaseWire| {
-        let verified = verify(&codebase).unwrap_or_default();
-        let mut row = vec![
-            codebase.name,
-            codebase.path.unwrap_or_else(|| "not on this machine".to_owned()),
-            codebase.bring.join(" "),
-            codebase.setup.unwrap_or_default(),
-            verified,
-        ];
-        row.truncate(shown);
-        row
-    };
-    let head = ["CODEBASE", "CHECKOUT", "BRINGS", "SETUP", "VERIFY"];
-    app.out.table(&head[..shown], all.into_iter().map(row).collect())
-}
-
 /// Finds a codebase of the record by its name.
 ///
 /// # Errors
@@ -197,20 +146,6 @@ async fn named(desk: &Desk, name: &str) -> Result<Codebase, Failure> {
             "there is no codebase `{name}`; `cs-panel codebase list` lists them"
         ))
     })
-}
-
-fn wire(codebase: &Codebase, checkout: Option<&Checkout>) -> CodebaseWire {
-    CodebaseWire {
-        id: codebase.id,
-        name: codebase.name.clone(),
-        path: checkout.map(|checkout| checkout.path.to_string_lossy().into_owned()),
-        gone: checkout.is_some_and(is_gone),
-        bring: checkout
-            .map(|checkout| checkout.bring.clone())
-            .unwrap_or_default(),
-        setup: checkout.and_then(|checkout| checkout.setup.clone()),
-        landing: checkout.map(|checkout| checkout.landing.clone().policy().into()),
-    }
 }
 
 /// Says whether the repository of a checkout is not where it was.

@@ -14,12 +14,14 @@ use time::format_description::well_known::Rfc3339;
 use super::agent::parse_name;
 use super::codebase;
 use crate::app::{App, Desk};
+use crate::checkouts::AgentNote;
 use crate::config::May;
 use crate::failure::Failure;
 use crate::os::SystemIds;
 use crate::out;
 use crate::text;
 use crate::wire::SentWire;
+use permission::Rules;
 
 /// The longest message in bytes.
 const MESSAGE_MAX_BYTES: usize = 1024 * 1024;
@@ -98,6 +100,17 @@ impl PlanArgs {
     }
 }
 
+/// Where a new card's agent is to work, before anything is registered.
+#[derive(Debug)]
+enum Spot {
+    /// No repository is here.
+    Nowhere,
+    /// In the repository around us, with what is set for agents there where it is a codebase already.
+    Around(Box<Inspection>, Option<AgentNote>),
+    /// In a codebase that was named.
+    Named(Codebase, Box<Inspection>, AgentNote),
+}
+
 /// Where a new card's agent will work.
 #[derive(Debug)]
 enum Place {
@@ -122,10 +135,15 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
     let named = args.agent.as_deref().map(parse_name).transpose()?;
     let config = app.config()?;
     let agent = config.choose_agent(named.as_ref())?;
-    permission::make_sure(app, &config, &agent, args.permissions)?;
     let title = title(args.title.as_deref(), &body)?;
     let desk = app.desk().await?;
-    let place = place(app, &desk, args.codebase.as_deref()).await?;
+    let spot = spot(app, &desk, args.codebase.as_deref()).await?;
+    let rules = Rules {
+        given: args.permissions,
+        codebase: spot.agents().and_then(|agents| agents.permissions),
+    };
+    permission::make_sure(app, &config, &agent, &rules)?;
+    let place = spot.settle(app, &desk).await?;
     let card = CardId::from_uuid(SystemIds.uuid_v7());
     let (codebase, base) = match &place {
         Place::Nowhere => (None, None),
@@ -198,19 +216,22 @@ async fn deliver(
         .line(&format!("{what} {short}{where_to}: turn {} was sent", sent.seq))
 }
 
-/// Finds where the agent of a new card works: the codebase that was named, else the repository around us, else nowhere.
-async fn place(app: &App, desk: &Desk, named: Option<&str>) -> Result<Place, Failure> {
+/// Finds where the agent of a new card works: the codebase that was named, else the repository around us, else nowhere. Nothing is
+/// registered yet.
+async fn spot(app: &App, desk: &Desk, named: Option<&str>) -> Result<Spot, Failure> {
     let git = app.git(&desk.state).await?;
     let Some(name) = named else {
         return match Repository::inspect(&git, &app.env.cwd).await {
             Ok(seen) => {
-                let registered = codebase::register(desk, &seen, None).await?;
-                registered.tell_settings(app);
-                let codebase = registered.codebase;
-                let seen = Box::new(seen);
-                Ok(Place::In { codebase, seen })
+                let mut here = desk.checkouts.list()?.into_iter();
+                let common_dir = &seen.repository.common_dir;
+                let checkout = here.find(|checkout| checkout.common_dir == *common_dir);
+                Ok(Spot::Around(
+                    Box::new(seen),
+                    checkout.map(|checkout| checkout.agents),
+                ))
             }
-            Err(WorktreeError::NotARepository { .. }) => Ok(Place::Nowhere),
+            Err(WorktreeError::NotARepository { .. }) => Ok(Spot::Nowhere),
             Err(error) => Err(error.into()),
         };
     };
@@ -225,21 +246,38 @@ async fn place(app: &App, desk: &Desk, named: Option<&str>) -> Result<Place, Fai
             "there is no codebase `{name}`, {expected}; register it with `cs-panel codebase add PATH`"
         )));
     };
-    let checkout = desk
-        .checkouts
-        .list()?
-        .into_iter()
-        .find(|checkout| checkout.codebase == codebase.id);
-    let Some(checkout) = checkout else {
+    let Some(checkout) = desk.checkouts.find(codebase.id)? else {
         return Err(Failure::Refused(format!(
             "this machine has no checkout of {name}, nothing was sent; clone it, then `cs-panel codebase add PATH --name {name}`"
         )));
     };
     let seen = Repository::inspect(&git, &checkout.path).await?;
-    Ok(Place::In {
-        codebase: codebase.clone(),
-        seen: Box::new(seen),
-    })
+    Ok(Spot::Named(codebase.clone(), Box::new(seen), checkout.agents))
+}
+
+impl Spot {
+    /// What is set for agents there; nothing where nothing is.
+    fn agents(&self) -> Option<&AgentNote> {
+        match self {
+            Self::Nowhere => None,
+            Self::Around(_, agents) => agents.as_ref(),
+            Self::Named(_, _, agents) => Some(agents),
+        }
+    }
+
+    /// Registers a repository that is not yet a codebase.
+    async fn settle(self, app: &App, desk: &Desk) -> Result<Place, Failure> {
+        match self {
+            Self::Nowhere => Ok(Place::Nowhere),
+            Self::Named(codebase, seen, _) => Ok(Place::In { codebase, seen }),
+            Self::Around(seen, _) => {
+                let registered = codebase::register(desk, &seen, None).await?;
+                registered.tell_settings(app);
+                let codebase = registered.codebase;
+                Ok(Place::In { codebase, seen })
+            }
+        }
+    }
 }
 
 /// Takes words from the argument or from standard input, and checks what can be checked before anything is written.

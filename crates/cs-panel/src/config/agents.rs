@@ -60,6 +60,9 @@ impl TryFrom<Keys> for Agent {
                 kind.label()
             ));
         }
+        if keys.settings == Own::ShutOut && !kind.shuts_out() {
+            return Err(no_shut_out(kind));
+        }
         Ok(Self {
             argv,
             kind,
@@ -74,6 +77,14 @@ impl TryFrom<Keys> for Agent {
             limits: keys.limits,
         })
     }
+}
+
+/// Why the settings of such an agent are not shut out.
+pub(crate) fn no_shut_out(kind: HarnessKind) -> String {
+    format!(
+        "`settings = \"shut-out\"` does not fit: there is no way to shut out the settings of an agent with the harness `{kind}`; leave it \
+         out, and give the agent a configuration of its own by its command or `env`"
+    )
 }
 
 /// What an agent may do.

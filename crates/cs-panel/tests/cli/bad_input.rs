@@ -119,6 +119,56 @@ fn a_person_says_once_what_an_agent_may_do() {
 }
 
 #[test]
+fn what_is_set_for_a_codebase_stands_above_what_is_set_for_an_agent() {
+    let desk = Desk::new();
+    desk.write("work/agent", "#!/bin/sh\n");
+    desk.program("chmod").args(["+x", "agent"]).assert().success();
+    for harness in ["claude", "pi", "plain"] {
+        desk.run(&["agent", "add", harness, "--harness", harness, "--", "./agent"]);
+    }
+    desk.git(&["init", "--quiet", "--initial-branch=main"]);
+    desk.git(&[
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@x",
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "-m",
+        "First",
+    ]);
+    desk.run(&["codebase", "add", ".", "--name", "mine"]);
+    let mut shots = desk.run(&["codebase", "list"]);
+    desk.run(&[
+        "codebase",
+        "set",
+        "mine",
+        "--permissions",
+        "edit",
+        "--sandbox",
+        "bwrap",
+    ]);
+    shots += &desk.run(&["send", "--agent", "pi", "hello"]);
+    shots += &desk.run(&["send", "--agent", "claude", "--permissions", "full", "hello"]);
+    shots += &desk.run(&["send", "--agent", "claude", "hello"]);
+    shots += &desk.run(&["send", "--agent", "plain", "hello"]);
+    shots += &desk.run(&["codebase", "list"]);
+    shots += &desk.run(&[
+        "agent",
+        "add",
+        "g",
+        "--harness",
+        "acp",
+        "--settings",
+        "shut-out",
+        "--",
+        "./agent",
+    ]);
+    assert_snapshot!("codebase_permissions", shots);
+}
+
+#[test]
 fn a_broken_configuration_file_is_named_with_line_and_column() {
     let desk = Desk::new();
     let mut shots = String::new();

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead};
 
+use cs_daemon::AgentSetup;
 use cs_harness::{AgentConfig, Permissions};
 use cs_model::AgentName;
 
@@ -10,25 +11,39 @@ use crate::config::{self, Config, May};
 use crate::failure::Failure;
 use crate::out;
 
-/// Makes sure that a person has said what an agent may do: now, by the flag, or by an answer at a terminal.
+/// Of an agent's own permissions, and how they are mended.
+const OWN: (&str, &str) = ("", "give it \"full\", or send it to another agent");
+
+/// What a person has said of what agents may do, beside what is set for the agent.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// By the flag.
+    pub(super) given: Option<May>,
+    /// For the codebase: it stands above what is set for an agent.
+    pub(super) codebase: Option<Permissions>,
+}
+
+/// Makes sure that a person has said what an agent may do: now, by the flag, by an answer at a terminal, or before.
 ///
 /// # Errors
-/// Nobody has, and nobody can be asked; or another thing was said before.
-pub(super) fn make_sure(
-    app: &App,
-    config: &Config,
-    name: &AgentName,
-    given: Option<May>,
-) -> Result<(), Failure> {
-    let Some(agent) = config.agents.get(name) else {
+/// Nobody has, and nobody can be asked; or another thing was said before; or the agent cannot be held to it.
+pub(super) fn make_sure(app: &App, config: &Config, name: &AgentName, rules: &Rules) -> Result<(), Failure> {
+    let Some(AgentSetup {
+        config: agent,
+        choices,
+        ..
+    }) = config.agents.get(name)
+    else {
         return Ok(());
     };
-    let choices = config.choices.get(name).cloned().unwrap_or_default();
-    let given = given.map(Permissions::from);
-    let path = config.path.display();
+    let given = rules.given.map(Permissions::from);
     if let Some(unknown) = given.filter(|given| !agent.kind().knows(*given)) {
-        return Err(cannot_hold(agent, unknown));
+        return Err(cannot_hold(agent, unknown, OWN));
     }
+    if let Some(set) = rules.codebase {
+        return by_codebase(app, agent, set, given);
+    }
+    let path = config.path.display();
     match (choices.permissions_of(agent.kind()), given) {
         (Some(known), Some(given)) if known != given => Err(Failure::Usage(format!(
             "agent {name} has the permissions \"{}\", nothing was sent; leave out --permissions, or change them in {path}",
@@ -39,16 +54,55 @@ pub(super) fn make_sure(
         (None, None) => {
             let may = ask(agent)?;
             if !agent.kind().knows(may) {
-                return Err(cannot_hold(agent, may));
+                return Err(cannot_hold(agent, may, OWN));
             }
             note(app, name, may)
         }
     }
 }
 
-fn cannot_hold(agent: &AgentConfig, may: Permissions) -> Failure {
+/// What is set for the codebase holds, so nobody is asked.
+fn by_codebase(
+    app: &App,
+    agent: &AgentConfig,
+    set: Permissions,
+    given: Option<Permissions>,
+) -> Result<(), Failure> {
+    if agent.kind().is_command() {
+        if set != Permissions::Full {
+            app.out.said(&format!(
+                "agent {} is a command of your own, which does whatever you may do: the permissions \"{}\" of the codebase do not hold \
+                 it, a sandbox does (`cs-panel codebase set NAME --sandbox bwrap`)",
+                agent.name(),
+                set.as_str()
+            ));
+        }
+        return Ok(());
+    }
+    if given.is_some_and(|given| given != set) {
+        return Err(Failure::Usage(format!(
+            "agents have the permissions \"{}\" on this codebase, nothing was sent; leave out --permissions, or change them with \
+             `cs-panel codebase set NAME --permissions ...`",
+            set.as_str()
+        )));
+    }
+    if agent.kind().knows(set) {
+        return Ok(());
+    }
+    Err(cannot_hold(
+        agent,
+        set,
+        (
+            " of the codebase",
+            "set others with `cs-panel codebase set`, or send it to another agent",
+        ),
+    ))
+}
+
+/// `of` says whose permissions they are, `cure` what to do.
+fn cannot_hold(agent: &AgentConfig, may: Permissions, (of, cure): (&str, &str)) -> Failure {
     Failure::Usage(format!(
-        "agent {} ({}) cannot be held to the permissions \"{}\", nothing was sent; give it \"full\", or send it to another agent",
+        "agent {} ({}) cannot be held to the permissions \"{}\"{of}, nothing was sent; {cure}",
         agent.name(),
         agent.kind().label(),
         may.as_str()
@@ -58,7 +112,7 @@ fn cannot_hold(agent: &AgentConfig, may: Permissions) -> Failure {
 fn note(app: &App, name: &AgentName, may: Permissions) -> Result<(), Failure> {
     let config = config::permit_agent(&app.env, app.global.config.as_deref(), (name, may))?;
     app.out.said(&format!(
-        "noted in {}: agent {name} has the permissions \"{}\"; a daemon that runs learns it when it is started again",
+        "noted in {}: agent {name} has the permissions \"{}\"",
         config.path.display(),
         may.as_str()
     ));
