@@ -308,6 +308,52 @@ fn a_card_lands_by_the_method_of_its_codebase() {
     }
 }
 
+/// Its daemon is killed while the remote thinks about a push, which then ends with such a code. Returns how often the remote was asked.
+fn killed_during_a_push(ends_with: u8) -> usize {
+    let desk = Desk::new();
+    let there = remote(&desk);
+    let card = offered(&desk, &json!({"verify": noting(&desk, "true")}));
+    let [asked, go] = ["asked", "go"].map(|name| desk.path("outside").join(name));
+    let hook = format!(
+        "#!/bin/sh\necho once >> '{asked}'\ntest -e '{go}' && exit 0\n\
+         until test -e '{go}'; do sleep 0.05; done\nexit {ends_with}\n",
+        asked = asked.display(),
+        go = go.display()
+    );
+    let file = desk.path("remote.git/hooks/pre-receive");
+    fs::write(&file, hook).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&file, mode).expect("set");
+    desk.ok(&["land", &card]);
+    let daemon = desk.daemon();
+    desk.until_there(&asked);
+    daemon.kill();
+    assert_ne!(desk.card(&card)["card"]["state"], "landed");
+    let next = desk.daemon();
+    fs::write(&go, "").expect("written");
+    desk.until("it has landed", || {
+        (desk.card(&card)["card"]["state"] == "landed").then_some(())
+    });
+    next.interrupt(&desk);
+    let main = tip(&desk, &there, "main");
+    assert_eq!(desk.git(&["rev-parse", "main"]).trim(), main);
+    assert_eq!(verified(&desk), [main], "what was pushed is what was verified");
+    let merges = desk.git(&["rev-list", "--count", "--merges", "main"]);
+    assert_eq!(merges.trim(), "1", "the work is in the base, once");
+    nothing_is_left(&desk);
+    fs::read_to_string(&asked).expect("read").lines().count()
+}
+
+#[test]
+fn what_a_push_brings_whose_daemon_was_killed_is_found() {
+    assert_eq!(killed_during_a_push(0), 1);
+}
+
+#[test]
+fn a_push_that_comes_to_nothing_after_its_daemon_was_killed_is_made_again() {
+    assert_eq!(killed_during_a_push(1), 2);
+}
+
 /// A landing with a push that was cut short at a border lands once, here and there.
 fn check_border(border: &str) {
     let desk = Desk::new();
