@@ -1,8 +1,9 @@
 //! Publications of cards' branches beside their landings: jobs of their own, which hold no slot and keep nothing waiting.
 //!
 //! Each is noted in the state directory before what it follows is told to the record, so that a crash in between loses none, and the note
-//! goes once the remote has answered, whatever it said: it is asked once. A stop of the card, and the end of the daemon, end the push;
-//! after a stop nothing of it is left, and after the end of a daemon the next one begins it anew.
+//! goes once the remote has answered, whatever it said. A remote that gives no answer is asked again and again, ever more rarely. A stop of
+//! the card, and the end of the daemon, end the push; after a stop nothing of it is left, and after the end of a daemon the next one begins
+//! it anew.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,17 +14,43 @@ use std::sync::Arc;
 use cs_model::{CardId, Epoch, Publish, RunId};
 use cs_record::{Card, RecordError};
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Duration, Instant};
 
 use crate::context::Context;
 
 /// So many remotes are pushed to at once.
 const AT_ONCE: usize = 4;
+/// How long it is waited before a remote that gave no answer is asked again: at first, doubled each time, and at most.
+const FIRST_WAIT: Duration = Duration::from_mins(1);
+const WAIT_MAX: Duration = Duration::from_hours(1);
+/// How often a daemon asks a remote that gives no answer: for about a day.
+const TRIES_MAX: u32 = 30;
 
-/// What is published now.
+/// What is published now, and what waits for a remote that gave no answer.
 #[derive(Debug, Default)]
 pub(crate) struct Publications {
-    tasks: JoinSet<()>,
+    tasks: JoinSet<(CardId, After)>,
     running: BTreeMap<CardId, AbortHandle>,
+    resting: BTreeMap<CardId, Rest>,
+}
+
+/// What a publication came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// It is over.
+    Over,
+    /// The remote gave no answer.
+    NoAnswer,
+    /// The record is away: nothing was asked.
+    NotAsked,
+}
+
+/// Until when a remote is left alone.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    /// How often it was asked.
+    tries: u32,
+    until: Instant,
 }
 
 impl Publications {
@@ -34,13 +61,15 @@ impl Publications {
             if self.running.len() >= AT_ONCE {
                 break;
             }
-            if self.running.contains_key(&card) || is_untold(cx, card, &note) {
+            if self.running.contains_key(&card) || self.rests(card) || is_untold(cx, card, &note) {
                 continue;
             }
             let cx = Arc::clone(cx);
+            let tries = self.resting.get(&card).map_or(0, |rest| rest.tries);
             let handle = self.tasks.spawn(async move {
-                publish(&cx, card, &note).await;
+                let after = publish(&cx, card, &note, tries).await;
                 cx.wake.notify_one();
+                (card, after)
             });
             self.running.insert(card, handle);
         }
@@ -53,8 +82,27 @@ impl Publications {
     }
 
     fn look(&mut self) {
-        while self.tasks.try_join_next().is_some() {}
+        while let Some(done) = self.tasks.try_join_next() {
+            match done {
+                Ok((card, After::Over)) => {
+                    self.resting.remove(&card);
+                }
+                Ok((card, After::NoAnswer)) => {
+                    let tries = self.resting.get(&card).map_or(0, |rest| rest.tries) + 1;
+                    let until = Instant::now() + wait_after(tries);
+                    self.resting.insert(card, Rest { tries, until });
+                }
+                Ok((_, After::NotAsked)) => {}
+                // Stopped, or it failed loudly.
+                Err(_) => {}
+            }
+        }
         self.running.retain(|_, handle| !handle.is_finished());
+    }
+
+    fn rests(&self, card: CardId) -> bool {
+        let rest = self.resting.get(&card);
+        rest.is_some_and(|rest| rest.until > Instant::now())
     }
 
     /// Ends the publication of a card, and forgets that it was to be.
@@ -62,6 +110,7 @@ impl Publications {
         if let Some(handle) = self.running.remove(&card) {
             handle.abort();
         }
+        self.resting.remove(&card);
         forget(cx, card);
     }
 
@@ -102,21 +151,60 @@ pub(crate) fn forget(cx: &Context, card: CardId) {
     }
 }
 
-async fn publish(cx: &Context, card: CardId, note: &str) {
-    match cx.deps.record.cards.card(card).await {
-        Ok(detail) => cx.publish_card(&detail.card).await,
-        // It is asked again later.
+/// How long a remote is left alone that was asked so often.
+fn wait_after(tries: u32) -> Duration {
+    let doublings = tries.saturating_sub(1).min(10);
+    WAIT_MAX.min(FIRST_WAIT * 2_u32.pow(doublings))
+}
+
+/// Publishes a card that was tried so often before.
+async fn publish(cx: &Context, card: CardId, note: &str, tries: u32) -> After {
+    let after = match cx.deps.record.cards.card(card).await {
+        Ok(detail) => push(cx, &detail.card, tries + 1).await,
         Err(RecordError::Away(error)) => {
             tracing::debug!(%card, error = &*error as &dyn std::error::Error, "the record is away");
-            return;
+            return After::NotAsked;
         }
         Err(error) => {
             tracing::warn!(%card, error = &error as &dyn std::error::Error, "its branch is not published");
+            After::Over
         }
-    }
-    if fs::read_to_string(note_of(cx, card)).is_ok_and(|now| now == note) {
+    };
+    let is_over = after == After::Over;
+    if is_over && fs::read_to_string(note_of(cx, card)).is_ok_and(|now| now == note) {
         forget(cx, card);
     }
+    after
+}
+
+/// Pushes the branch of a card, for the so-manieth time. What comes of it is said, and changes nothing else.
+async fn push(cx: &Context, card: &Card, tries: u32) -> After {
+    let of = card.id.short();
+    let (why, may_pass) = match cx.deps.trees.publish_card(card).await {
+        Ok(published) if published.verdict.is_at_remote() => {
+            let to = published.to.as_ref().map(ToString::to_string);
+            cx.out(&format!("published card {of} as {}", to.unwrap_or_default()));
+            return After::Over;
+        }
+        Ok(published) => {
+            tracing::warn!(card = %card.id, verdict = %published.verdict, tries, "its branch was not published");
+            (published.verdict.public(), published.verdict.may_pass())
+        }
+        Err(error) => {
+            tracing::warn!(card = %card.id, error = &error as &dyn std::error::Error, "its branch was not published");
+            (error.public(), false)
+        }
+    };
+    let not_published = format!("card {of}: its branch was not published: {why}");
+    if !may_pass || tries >= TRIES_MAX {
+        cx.said(&not_published);
+        return After::Over;
+    }
+    let wait = wait_after(tries).as_secs() / 60;
+    cx.said(&format!(
+        "{not_published}; it is tried again in {wait} min, and by the next daemon"
+    ));
+    After::NoAnswer
 }
 
 /// Says whether the record may not know yet what a publication follows: it is noted again when that is told again.
@@ -159,4 +247,18 @@ fn write(cx: &Context, card: CardId, what: &str) -> io::Result<()> {
 
 fn note_of(cx: &Context, card: CardId) -> PathBuf {
     cx.state.publications().join(card.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_that_gives_no_answer_is_left_alone_for_twice_as_long_each_time_and_an_hour_at_most() {
+        let minutes = |tries| wait_after(tries).as_secs() / 60;
+        assert_eq!(
+            [1, 2, 3, 6, 7, 30, u32::MAX].map(minutes),
+            [1, 2, 4, 32, 60, 60, 60]
+        );
+    }
 }

@@ -242,28 +242,6 @@ fn landing_key(landing: LandingId) -> Result<LandingKey, InvalidName> {
 }
 
 impl Context {
-    /// Publishes the branch of a card. What comes of it is said, and changes nothing else.
-    pub(crate) async fn publish_card(&self, card: &Card) {
-        let of = card.id.short();
-        let published = self.deps.trees.publish_card(card).await;
-        let why = match published {
-            Ok(published) if published.verdict.is_at_remote() => {
-                let to = published.to.as_ref().map(ToString::to_string);
-                self.out(&format!("published card {of} as {}", to.unwrap_or_default()));
-                return;
-            }
-            Ok(published) => {
-                tracing::warn!(card = %card.id, verdict = %published.verdict, "its branch was not published");
-                published.verdict.public()
-            }
-            Err(error) => {
-                tracing::warn!(card = %card.id, error = &error as &dyn std::error::Error, "its branch was not published");
-                error.public()
-            }
-        };
-        self.said(&format!("card {of}: its branch was not published: {why}"));
-    }
-
     /// Saves what an attempt left in its tree, and says what could not be done; nothing is removed.
     pub(crate) async fn save_tree(&self, card: &Card, run: RunId, epoch: Epoch, reason: &str) {
         let of = card.id.short();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cs_daemon::control::{self, Stopped};
@@ -20,7 +21,7 @@ use cs_worktree::{
 use libtest_mimic::Trial;
 
 use crate::record::{Call, Instead};
-use crate::world::{World, trial};
+use crate::world::{World, timed_trial, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -44,6 +45,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             "a remote that never answers keeps neither a slot nor a stop, and is asked again by the next daemon",
             published_apart,
         ),
+        timed_trial(
+            "a remote that gives no answer is asked again, ever more rarely, until it answers",
+            published_at_last,
+        ),
         trial(
             "a landing whose row cannot be read does not keep the others waiting",
             unreadable,
@@ -66,6 +71,8 @@ pub(crate) struct FakeGit {
     verify: Option<String>,
     /// Whether the remote never answers.
     hangs: bool,
+    /// How often the remote is asked before it gives an answer.
+    no_answers: usize,
     fails: Mutex<BTreeMap<Act, (usize, bool)>>,
     met: Mutex<Vec<Act>>,
     codebases: Mutex<Vec<CodebaseId>>,
@@ -155,7 +162,15 @@ impl Trees for FakeGit {
         if self.hangs {
             std::future::pending::<()>().await;
         }
-        Ok(nowhere())
+        let is_away = self.times(Act::Publish) <= self.no_answers;
+        Ok(Published {
+            to: None,
+            verdict: if is_away {
+                Verdict::Timeout { limit: None }
+            } else {
+                Verdict::NoRemote
+            },
+        })
     }
 
     async fn retire(&self, _: &Card, _: RunId, _: Epoch) -> Result<(), TreeError> {
@@ -295,6 +310,29 @@ async fn published_apart(world: World) {
     daemon.leave().await;
     world.run_once(AGENTS).await.unwrap();
     assert_eq!(git.times(Act::Publish), 2, "a stop ends it for good");
+}
+
+async fn published_at_last(world: World) {
+    let git = Arc::new(FakeGit {
+        no_answers: 6,
+        ..FakeGit::default()
+    });
+    let world = world.with_git(Arc::clone(&git));
+    world.accepted(AGENTS).await;
+    world.run_once(AGENTS).await.unwrap();
+    assert_eq!(git.times(Act::Publish), 1);
+    let said = world.all_said();
+    assert!(
+        said.contains("tried again in 1 min, and by the next daemon"),
+        "{said}"
+    );
+    // At once, and 1, 3, 7 and 15 minutes later.
+    let often = Duration::from_secs(30);
+    world.idles(often, Duration::from_mins(20)).await;
+    assert_eq!(git.times(Act::Publish), 6);
+    world.run_once(AGENTS).await.unwrap();
+    world.run_once(AGENTS).await.unwrap();
+    assert_eq!(git.times(Act::Publish), 7, "an answer is an answer");
 }
 
 async fn unreadable(world: World) {
