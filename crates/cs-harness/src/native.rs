@@ -19,6 +19,7 @@ pub(crate) use codex::Codex;
 pub(crate) use opencode::{OPENCODE_CONFIG, Opencode};
 pub(crate) use pi::Pi;
 pub use quirks::{Quirks, quirks};
+pub(crate) use read::too_long;
 pub use session_file::{SessionFiles, SessionReader};
 
 use cs_model::FailureClass;
@@ -64,7 +65,8 @@ fn told(kind: HarnessKind, seen: &Seen) -> Option<TaskEnd> {
     let is_taken_back = !matches!(kind, HarnessKind::Claude | HarnessKind::Pi) || seen.failure().is_none();
     // The end mark of pi says only that it is over, whatever became of its last turn.
     let is_marked = seen.end() == Some(true) && kind != HarnessKind::Pi;
-    let is_over = is_marked || seen.is_at_rest();
+    // A line that was begun after the last turn says that it was not the last.
+    let is_over = is_marked || (seen.is_at_rest() && !seen.ends_inside_line());
     if is_over && is_taken_back {
         return Some(succeeded(kind, seen));
     }

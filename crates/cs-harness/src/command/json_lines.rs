@@ -2,6 +2,7 @@ use cs_model::FailureClass;
 
 use super::message::{parse_message, start_line};
 use super::{launch_spec, text_events};
+use crate::native::too_long;
 use crate::{
     Event, FailureCause, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen, TaskEnd,
 };
@@ -28,12 +29,12 @@ impl Harness for JsonLinesCommand {
     }
 
     fn events(&self, line: &Line<'_>) -> Vec<Event> {
+        // A line that is too long is no text either: nobody reads sixteen megabytes of half a message.
+        if let Some(events) = too_long(line) {
+            return events;
+        }
         // A last line without its terminator may still be a whole object; then it is a message.
-        let message = if line.is_whole() {
-            parse_message(line.bytes)
-        } else {
-            None
-        };
+        let message = parse_message(line.bytes);
         message.map_or_else(|| text_events(line.bytes), |event| vec![event])
     }
 

@@ -1,8 +1,11 @@
 //! Reading lines that are written by programs we do not make: what is not looked at is skipped without being kept, and a field of
-//! another shape than expected is as good as one that is missing.
+//! another shape than expected is as good as one that is missing. No field that is odd costs what the rest of its line tells.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::text::cap_said;
@@ -21,14 +24,28 @@ pub(super) fn whole<'a>(line: &Line<'a>) -> Read<'a> {
     if line.bytes.trim_ascii().is_empty() {
         return Read::Done(Vec::new());
     }
-    if !line.is_whole() {
-        return Read::Done(vec![unknown("a line that is too long", line.bytes)]);
+    match (too_long(line), half(line)) {
+        (None, None) => Read::Whole(line.bytes),
+        (Some(too_long), _) => Read::Done(too_long),
+        (None, half) => Read::Done(half.into_iter().collect()),
     }
-    if !line.bytes.ends_with(b"\n") {
-        let text = beginning(line.bytes);
-        return Read::Done(vec![Event::Text { text }]);
-    }
-    Read::Whole(line.bytes)
+}
+
+/// What is kept of a line of which not everything was: that it was there, its beginning, and whether it ended.
+pub(crate) fn too_long(line: &Line<'_>) -> Option<Vec<Event>> {
+    let events = || {
+        [unknown("a line that is too long", line.bytes)]
+            .into_iter()
+            .chain(half(line))
+    };
+    (!line.is_whole()).then(|| events().collect())
+}
+
+/// A text without an end says that the output stops inside a line.
+fn half(line: &Line<'_>) -> Option<Event> {
+    (!line.bytes.ends_with(b"\n")).then(|| Event::Text {
+        text: beginning(line.bytes),
+    })
 }
 
 /// A message that is kept as it is, at most its first 4 KiB.
@@ -59,7 +76,7 @@ impl Words {
     }
 }
 
-/// A number that is not negative, where it is one; anything else is skipped.
+/// A number that is not negative, where it is one or is written as a text; anything else is skipped.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Number(pub(super) Option<f64>);
 
@@ -67,6 +84,11 @@ impl Number {
     /// The number without what stands behind its point, where it is one that can be counted to.
     pub(super) fn whole(self) -> Option<u64> {
         self.0.map(rounded)
+    }
+
+    /// The number as a status of HTTP, where it can be one.
+    pub(super) fn status(self) -> Option<u16> {
+        self.whole().and_then(|status| u16::try_from(status).ok())
     }
 
     /// An amount of dollars, in millionths.
@@ -82,6 +104,30 @@ impl Number {
 )]
 fn rounded(number: f64) -> u64 {
     number.round() as u64
+}
+
+/// A yes or no, where it is one or is written as a text; anything else is skipped.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flag(pub(super) Option<bool>);
+
+impl Flag {
+    pub(super) fn is_yes(self) -> bool {
+        self.0 == Some(true)
+    }
+}
+
+/// An object, where it is one; anything else is as good as one without fields.
+#[derive(Debug, Default)]
+pub(super) struct Object<T>(pub(super) T);
+
+/// An object of objects by their names, where it is one; anything else is skipped.
+#[derive(Debug)]
+pub(super) struct Table<T>(pub(super) Option<BTreeMap<String, Object<T>>>);
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self(None)
+    }
 }
 
 /// A list, where it is one, its first 1000 items; anything else is skipped.
@@ -106,6 +152,15 @@ trait Take<'de>: Default {
         Self::default()
     }
 
+    fn flag(_flag: bool) -> Self {
+        Self::default()
+    }
+
+    fn entries<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
+        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+
     fn items<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
         while items.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Self::default())
@@ -119,8 +174,40 @@ impl Take<'_> for Words {
 }
 
 impl Take<'_> for Number {
+    fn text(text: &str) -> Self {
+        text.trim().parse().map_or(Self(None), Self::number)
+    }
+
     fn number(number: f64) -> Self {
-        Self((number >= 0.0).then_some(number))
+        Self((number.is_finite() && number >= 0.0).then_some(number))
+    }
+}
+
+impl Take<'_> for Flag {
+    fn text(text: &str) -> Self {
+        Self(text.trim().parse().ok())
+    }
+
+    fn flag(flag: bool) -> Self {
+        Self(Some(flag))
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Take<'de> for Object<T> {
+    fn entries<A: MapAccess<'de>>(entries: A) -> Result<Self, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(entries)).map(Self)
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Take<'de> for Table<T> {
+    fn entries<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
+        let mut all = BTreeMap::new();
+        while let Some((name, entry)) = entries.next_entry()? {
+            if all.len() < LIST_MAX {
+                all.insert(name, entry);
+            }
+        }
+        Ok(Self(Some(all)))
     }
 }
 
@@ -138,7 +225,7 @@ impl<'de, T: Deserialize<'de>> Take<'de> for List<T> {
     }
 }
 
-struct Any<T>(std::marker::PhantomData<T>);
+struct Any<T>(PhantomData<T>);
 
 impl<'de, T: Take<'de>> Visitor<'de> for Any<T> {
     type Value = T;
@@ -147,8 +234,8 @@ impl<'de, T: Take<'de>> Visitor<'de> for Any<T> {
         f.write_str("anything")
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<T, E> {
-        Ok(T::default())
+    fn visit_bool<E>(self, flag: bool) -> Result<T, E> {
+        Ok(T::flag(flag))
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^53")]
@@ -177,26 +264,105 @@ impl<'de, T: Take<'de>> Visitor<'de> for Any<T> {
         T::items(items)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<T, A::Error> {
-        while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(T::default())
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<T, A::Error> {
+        T::entries(entries)
     }
 }
 
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Any(std::marker::PhantomData))
+        from.deserialize_any(Any(PhantomData))
     }
 }
 
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Any(std::marker::PhantomData))
+        from.deserialize_any(Any(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Any(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Any(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Table<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Any(PhantomData))
     }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Any(std::marker::PhantomData))
+        from.deserialize_any(Any(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Odd {
+        words: Words,
+        number: Number,
+        flag: Flag,
+        object: Object<Inner>,
+        table: Table<Inner>,
+        list: List<Object<Inner>>,
+    }
+
+    #[derive(Debug, Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Inner {
+        number: Number,
+    }
+
+    #[test]
+    fn a_field_of_any_shape_costs_nothing_of_the_others() {
+        for shape in [
+            "null",
+            "true",
+            "7",
+            "-7",
+            "1e400",
+            "\"7\"",
+            "\"x\"",
+            "[1,{}]",
+            "{\"a\":null}",
+            "{\"number\":[]}",
+        ] {
+            for field in ["words", "number", "flag", "object", "table", "list"] {
+                let other = if field == "number" { "words" } else { "number" };
+                let line = format!("{{\"{field}\":{shape},\"{other}\":\"3\"}}");
+                // A number that no machine can hold is no JSON.
+                let Ok(odd) = serde_json::from_str::<Odd>(&line) else {
+                    assert_eq!(shape, "1e400", "{line}");
+                    continue;
+                };
+                let kept = odd.words.as_deref() == Some("3") || odd.number.whole() == Some(3);
+                assert!(kept, "{line}: {odd:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_as_a_text_counts_as_what_it_says() {
+        let text = r#"{"number":" 429 ","flag":"true","object":{"number":"2"},"table":{"a":{"number":"3"}},"list":[null,{"number":4}]}"#;
+        let odd: Odd = serde_json::from_str(text).unwrap();
+        assert_eq!(odd.number.status(), Some(429));
+        assert!(odd.flag.is_yes());
+        assert_eq!(odd.object.0.number.whole(), Some(2));
+        assert_eq!(odd.table.0.unwrap()["a"].0.number.whole(), Some(3));
+        let listed: Vec<_> = odd.list.0.iter().map(|item| item.0.number.whole()).collect();
+        assert_eq!(listed, [None, Some(4)]);
     }
 }

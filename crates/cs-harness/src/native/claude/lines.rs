@@ -1,9 +1,9 @@
 use serde::Deserialize;
 
 use super::super::classify::{ErrorFacts, known_code};
-use super::super::read::{List, Number, Words, unknown};
+use super::super::read::{Flag, List, Number, Object, Words, unknown};
 use super::result;
-use crate::text::{cap_answer, one_line};
+use crate::text::{cap_answer, cap_text, one_line};
 use crate::{AskAgain, Event, ToolServer, Trouble};
 
 /// The events of a whole line.
@@ -71,7 +71,7 @@ fn system(subtype: &str, line: &[u8]) -> Option<Vec<Event>> {
 struct Init {
     session_id: Words,
     claude_code_version: Words,
-    mcp_servers: List<Server>,
+    mcp_servers: List<Object<Server>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -82,7 +82,7 @@ struct Server {
 }
 
 fn init(init: Init) -> Vec<Event> {
-    let servers = init.mcp_servers.0.into_iter().map(|server| ToolServer {
+    let servers = init.mcp_servers.0.into_iter().map(|Object(server)| ToolServer {
         name: one_line(server.name.or_empty()),
         connected: server.status.or_empty() == "connected",
     });
@@ -106,7 +106,7 @@ struct Retry {
 
 /// Where the provider answered, the agent waits as long as that wants it to; otherwise the wait is its own choice.
 fn retry(retry: Retry) -> Vec<Event> {
-    let status = status(retry.error_status);
+    let status = retry.error_status.status();
     let facts = ErrorFacts {
         status,
         word: retry.error.as_deref(),
@@ -114,10 +114,6 @@ fn retry(retry: Retry) -> Vec<Event> {
         retry_after_ms: status.and_then(|_| retry.retry_delay_ms.whole()),
     };
     vec![Event::Retry(facts.passing_trouble())]
-}
-
-pub(super) fn status(number: Number) -> Option<u16> {
-    number.whole().and_then(|status| u16::try_from(status).ok())
 }
 
 #[derive(Default, Deserialize)]
@@ -140,7 +136,7 @@ fn denied(denied: DeniedNow) -> Vec<Event> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RateLimit {
-    rate_limit_info: RateLimitInfo,
+    rate_limit_info: Object<RateLimitInfo>,
 }
 
 #[derive(Default, Deserialize)]
@@ -150,13 +146,13 @@ struct RateLimitInfo {
     #[serde(rename = "resetsAt")]
     resets_at: Number,
     #[serde(rename = "isUsingOverage")]
-    is_using_overage: bool,
+    is_using_overage: Flag,
 }
 
 /// The state of a subscription's limit: only that it is reached is worth an event.
 fn rate_limit(event: RateLimit) -> Vec<Event> {
-    let info = event.rate_limit_info;
-    if info.status.or_empty() != "rejected" || info.is_using_overage {
+    let info = event.rate_limit_info.0;
+    if info.status.or_empty() != "rejected" || info.is_using_overage.is_yes() {
         return Vec::new();
     }
     let facts = ErrorFacts {
@@ -176,19 +172,19 @@ fn rate_limit(event: RateLimit) -> Vec<Event> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Assistant {
-    message: Message,
+    message: Object<Message>,
     parent_tool_use_id: Words,
     error: Words,
     api_error: Words,
     api_error_type: Words,
     api_error_status: Number,
-    is_api_error_message: bool,
+    is_api_error_message: Flag,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Message {
-    content: List<Block>,
+    content: List<Object<Block>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -199,7 +195,7 @@ struct Block {
     text: Words,
     id: Words,
     name: Words,
-    input: Input,
+    input: Object<Input>,
 }
 
 /// Of what a tool is given only what says in a few words what it is about.
@@ -233,20 +229,21 @@ impl Input {
 }
 
 fn assistant(line: Assistant) -> Vec<Event> {
-    if line.error.0.is_some() || line.is_api_error_message {
+    if line.error.0.is_some() || line.is_api_error_message.is_yes() {
         return vec![refused(&line)];
     }
     let is_own = line.parent_tool_use_id.0.is_none();
-    let blocks = line.message.content.0.into_iter();
-    blocks.filter_map(|block| said(block, is_own)).collect()
+    let blocks = line.message.0.content.0.into_iter();
+    blocks.filter_map(|Object(block)| said(block, is_own)).collect()
 }
 
 /// The agent writes an error of its provider down as if the model had said it, and marks it.
 fn refused(line: &Assistant) -> Event {
     let codes = [&line.api_error, &line.error, &line.api_error_type].map(Words::as_deref);
-    let texts = line.message.content.0.iter().map(|block| block.text.or_empty());
+    let blocks = line.message.0.content.0.iter();
+    let texts = blocks.map(|block| block.0.text.or_empty());
     let trouble = ErrorFacts {
-        status: status(line.api_error_status),
+        status: line.api_error_status.status(),
         word: known_code(&codes),
         message: &texts.collect::<Vec<_>>().join("\n"),
         retry_after_ms: None,
@@ -270,9 +267,9 @@ fn said(block: Block, is_own: bool) -> Option<Event> {
             text: one_line(&text),
         }),
         ("tool_use" | "server_tool_use", _) => Some(Event::ToolStart {
-            call: block.id.0.unwrap_or_default(),
+            call: cap_text(block.id.or_empty()),
             tool: one_line(block.name.or_empty()),
-            about: block.input.about(),
+            about: block.input.0.about(),
         }),
         _ => None,
     }
@@ -281,13 +278,13 @@ fn said(block: Block, is_own: bool) -> Option<Event> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct User {
-    message: Results,
+    message: Object<Results>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Results {
-    content: List<ToolResult>,
+    content: List<Object<ToolResult>>,
 }
 
 /// What the tool printed is not even looked at.
@@ -297,16 +294,16 @@ struct ToolResult {
     #[serde(rename = "type")]
     kind: Words,
     tool_use_id: Words,
-    is_error: Option<bool>,
+    is_error: Flag,
 }
 
 fn user(line: User) -> Vec<Event> {
-    let results = line.message.content.0.into_iter();
+    let results = line.message.0.content.0.into_iter().map(|block| block.0);
     let ended = results.filter(|block| block.kind.or_empty() == "tool_result");
     ended
         .map(|block| Event::ToolEnd {
-            call: block.tool_use_id.0.unwrap_or_default(),
-            ok: block.is_error != Some(true),
+            call: cap_text(block.tool_use_id.or_empty()),
+            ok: !block.is_error.is_yes(),
         })
         .collect()
 }

@@ -1,11 +1,10 @@
-use std::collections::BTreeMap;
-
 use cs_model::FailureClass;
 use serde::Deserialize;
 
 use super::super::classify::{ErrorFacts, known_code};
-use super::super::read::{List, Number, Words};
-use super::lines::{Input, status};
+use super::super::read::{Flag, List, Number, Object, Table, Words};
+use super::super::wire::tool_phrase;
+use super::lines::Input;
 use crate::text::cap_answer;
 use crate::{Event, Matter, Trouble, UsageReport, UsageSpan, UsageTotals};
 
@@ -17,7 +16,7 @@ use crate::{Event, Matter, Trouble, UsageReport, UsageSpan, UsageTotals};
 #[serde(default)]
 struct Outcome {
     subtype: Words,
-    is_error: bool,
+    is_error: Flag,
     terminal_reason: Words,
     api_error: Words,
     api_error_type: Words,
@@ -25,21 +24,27 @@ struct Outcome {
     result: Words,
     errors: List<Words>,
     session_id: Words,
-    permission_denials: List<Denial>,
+    permission_denials: List<Object<Denial>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Denial {
     tool_name: Words,
-    tool_input: Input,
+    tool_input: Object<Input>,
 }
 
 pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
     let outcome: Outcome = serde_json::from_slice(line).ok()?;
     let usage = serde_json::from_slice::<Used>(line).unwrap_or_default();
     let mut events: Vec<Event> = session(&outcome.session_id).into_iter().collect();
-    events.extend(outcome.permission_denials.0.iter().map(denied));
+    events.extend(
+        outcome
+            .permission_denials
+            .0
+            .iter()
+            .map(|denial| denied(&denial.0)),
+    );
     events.extend(reports(&usage).into_iter().map(Event::Usage));
     let trouble = outcome.trouble();
     let ok = trouble.is_none();
@@ -61,18 +66,14 @@ pub(super) fn session(id: &Words) -> Option<Event> {
 
 fn denied(denial: &Denial) -> Event {
     let tool = denial.tool_name.as_deref().unwrap_or("a tool");
-    let about = denial.tool_input.about();
-    let what = match about.as_str() {
-        "" => tool.to_owned(),
-        about => format!("{tool}: {about}"),
-    };
+    let what = tool_phrase(tool, &denial.tool_input.0.about());
     Event::Denied { what }
 }
 
 impl Outcome {
     fn trouble(&self) -> Option<Trouble> {
         let reason = self.terminal_reason.or_empty();
-        let is_success = !self.is_error
+        let is_success = !self.is_error.is_yes()
             && self.subtype.or_empty() == "success"
             && self.api_error_status.0.is_none()
             && !matches!(
@@ -90,7 +91,7 @@ impl Outcome {
         let exact = (reason != "api_error").then_some(reason);
         let codes = [exact, self.api_error.as_deref(), self.api_error_type.as_deref()];
         let trouble = ErrorFacts {
-            status: status(self.api_error_status),
+            status: self.api_error_status.status(),
             word: known_code(&codes),
             message: self.result.as_deref().unwrap_or(&errors),
             retry_after_ms: None,
@@ -119,8 +120,8 @@ impl Outcome {
 struct Used {
     num_turns: Number,
     total_cost_usd: Number,
-    usage: Tokens,
-    model_usage_since_last_result: Option<BTreeMap<String, ModelTokens>>,
+    usage: Object<Tokens>,
+    model_usage_since_last_result: Table<ModelTokens>,
 }
 
 /// The tokens of a message or of a process. Those that were kept from before, and those that are kept from now on, are counted apart
@@ -132,7 +133,7 @@ pub(in super::super) struct Tokens {
     cache_read_input_tokens: Number,
     cache_creation_input_tokens: Number,
     output_tokens: Number,
-    output_tokens_details: Details,
+    output_tokens_details: Object<Details>,
 }
 
 #[derive(Default, Deserialize)]
@@ -164,11 +165,11 @@ fn reports(used: &Used) -> Vec<UsageReport> {
         span: UsageSpan::Process,
         totals,
     };
-    match &used.model_usage_since_last_result {
+    match &used.model_usage_since_last_result.0 {
         None => vec![process(UsageTotals {
             cost_micro_usd: used.total_cost_usd.micro_usd(),
             turns: turns.turns,
-            ..used.usage.totals()
+            ..used.usage.0.totals()
         })],
         // No model answered to the end: the tokens of what was cut stand elsewhere.
         Some(models) if models.is_empty() => vec![
@@ -177,14 +178,14 @@ fn reports(used: &Used) -> Vec<UsageReport> {
                 span: UsageSpan::Step,
                 totals: UsageTotals {
                     cost_micro_usd: Some(0),
-                    ..used.usage.totals()
+                    ..used.usage.0.totals()
                 },
             },
         ],
         Some(models) => {
             let mut totals = UsageTotals::default();
             for model in models.values() {
-                totals.add(&model_tokens(model));
+                totals.add(&model_tokens(&model.0));
             }
             let step = UsageReport {
                 span: UsageSpan::Step,
@@ -206,7 +207,7 @@ impl Tokens {
             input_tokens: sum(parts),
             cached_tokens: self.cache_read_input_tokens.whole(),
             output_tokens: self.output_tokens.whole(),
-            reasoning_tokens: self.output_tokens_details.thinking_tokens.whole(),
+            reasoning_tokens: self.output_tokens_details.0.thinking_tokens.whole(),
             ..UsageTotals::default()
         }
     }

@@ -1,8 +1,8 @@
 use serde::Deserialize;
 
 use super::super::classify::ErrorFacts;
-use super::super::read::{List, Number, Words, unknown};
-use crate::text::{cap_answer, one_line};
+use super::super::read::{List, Number, Object, Words, unknown};
+use crate::text::{cap_answer, cap_text, one_line};
 use crate::{Event, Trouble, UsageReport, UsageSpan, UsageTotals};
 
 /// The events of a whole line.
@@ -10,19 +10,18 @@ pub(super) fn events(line: &[u8]) -> Vec<Event> {
     let Ok(message) = serde_json::from_slice::<Message>(line) else {
         return vec![unknown("no message", line)];
     };
-    let kind = message.kind.or_empty();
+    let (kind, item) = (message.kind.or_empty(), &message.item.0);
     match kind {
         "thread.started" => started(&message.thread_id),
         "turn.started" | "item.updated" => Vec::new(),
-        "item.started" => message.item.started().unwrap_or_default(),
-        "item.completed" => message
-            .item
+        "item.started" => item.started().unwrap_or_default(),
+        "item.completed" => item
             .completed()
-            .unwrap_or_else(|| vec![unknown(message.item.kind.or_empty(), line)]),
+            .unwrap_or_else(|| vec![unknown(item.kind.or_empty(), line)]),
         "error" => vec![error(message.message.or_empty())],
-        "turn.completed" => completed(&message.usage),
+        "turn.completed" => completed(&message.usage.0),
         "turn.failed" => vec![
-            Event::Failed(trouble(message.error.message.or_empty())),
+            Event::Failed(trouble(message.error.0.message.or_empty())),
             Event::End { ok: false },
         ],
         _ => vec![unknown(kind, line)],
@@ -36,9 +35,9 @@ struct Message {
     kind: Words,
     thread_id: Words,
     message: Words,
-    error: Error,
-    item: Item,
-    usage: Tokens,
+    error: Object<Error>,
+    item: Object<Item>,
+    usage: Object<Tokens>,
 }
 
 #[derive(Default, Deserialize)]
@@ -61,8 +60,8 @@ struct Item {
     server: Words,
     tool: Words,
     query: Words,
-    changes: List<Change>,
-    error: Option<Error>,
+    changes: List<Object<Change>>,
+    error: Object<Error>,
 }
 
 #[derive(Default, Deserialize)]
@@ -138,7 +137,7 @@ impl Item {
         match self.kind.or_empty() {
             "command_execution" => own("command", self.command.or_empty()),
             "file_change" => {
-                let paths = self.changes.0.iter().map(|change| change.path.or_empty());
+                let paths = self.changes.0.iter().map(|change| change.0.path.or_empty());
                 own("file change", &paths.collect::<Vec<_>>().join(", "))
             }
             "web_search" => own("web search", self.query.or_empty()),
@@ -154,7 +153,7 @@ impl Item {
     fn started(&self) -> Option<Vec<Event>> {
         let (tool, about) = self.tool()?;
         Some(vec![Event::ToolStart {
-            call: self.id.or_empty().to_owned(),
+            call: cap_text(self.id.or_empty()),
             tool,
             about,
         }])
@@ -177,7 +176,7 @@ impl Item {
     fn tool_ended(&self) -> Option<Vec<Event>> {
         let (tool, about) = self.tool()?;
         let ended = Event::ToolEnd {
-            call: self.id.or_empty().to_owned(),
+            call: cap_text(self.id.or_empty()),
             ok: matches!(self.status.or_empty(), "completed" | ""),
         };
         let what = match about.as_str() {
@@ -190,7 +189,7 @@ impl Item {
 
     /// Nobody is there to be asked, so what would need approval is refused.
     fn is_denied(&self) -> bool {
-        let error = self.error.as_ref().map_or("", |error| error.message.or_empty());
+        let error = self.error.0.message.or_empty();
         self.status.or_empty() == "declined"
             || error.contains("requires approval")
             || error.contains("user cancelled MCP tool call")

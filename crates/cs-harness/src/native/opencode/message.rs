@@ -1,23 +1,22 @@
-use std::borrow::Cow;
-
 use cs_model::FailureClass;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::classify::ErrorFacts;
-use super::super::read::{Number, Words};
+use super::super::read::{Number, Object, Words};
 use super::super::wire::{self, ProviderError};
 use crate::text::{cap_answer, cap_text};
 use crate::{Event, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals};
 
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
-    #[serde(default, rename = "sessionID")]
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message {
+    #[serde(rename = "type")]
+    kind: Words,
+    #[serde(rename = "sessionID")]
     session: Words,
-    part: Option<Part>,
-    error: Option<ErrorBody>,
+    part: Object<Part>,
+    error: Object<ErrorBody>,
 }
 
 #[derive(Default, Deserialize)]
@@ -27,9 +26,9 @@ struct Part {
     tool: Words,
     #[serde(rename = "callID")]
     call: Words,
-    state: Option<ToolState>,
+    state: Object<ToolState>,
     reason: Words,
-    tokens: Option<Tokens>,
+    tokens: Object<Tokens>,
     cost: Number,
 }
 
@@ -40,7 +39,7 @@ struct ToolState {
     title: Words,
     error: Words,
     input: Value,
-    metadata: Option<ToolMetadata>,
+    metadata: Object<ToolMetadata>,
 }
 
 #[derive(Default, Deserialize)]
@@ -56,7 +55,7 @@ struct Tokens {
     input: Number,
     output: Number,
     reasoning: Number,
-    cache: Option<Cache>,
+    cache: Object<Cache>,
 }
 
 #[derive(Default, Deserialize)]
@@ -66,27 +65,27 @@ struct Cache {
     write: Number,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ErrorBody {
-    #[serde(default)]
     name: Words,
-    data: Option<ErrorData>,
+    data: Object<ErrorData>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ErrorData {
     message: Words,
-    status_code: Option<u16>,
-    response_headers: Option<Value>,
+    status_code: Number,
+    response_headers: Value,
     response_body: Words,
 }
 
 /// The events of a line; nothing for one that is not known.
 pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
-    let message: Message<'_> = serde_json::from_slice(line).ok()?;
-    let part = || message.part.as_ref();
-    match &*message.r#type {
+    let message: Message = serde_json::from_slice(line).ok()?;
+    let part = &message.part.0;
+    match message.kind.as_deref()? {
         // The name of the conversation is in every line; it is told with those that come first.
         "step_start" => {
             let asked = Event::Turn {
@@ -99,12 +98,12 @@ pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
                     .collect(),
             )
         }
-        "text" => Some(said(part()?.text.as_deref()?)),
+        "text" => Some(said(part.text.as_deref()?)),
         "reasoning" => Some(Vec::new()),
-        "tool_use" => tool(part()?),
-        "step_finish" => Some(step_finish(part()?)),
+        "tool_use" => tool(part),
+        "step_finish" => Some(step_finish(part)),
         "error" => {
-            let failed = Event::Failed(trouble(message.error.as_ref()?));
+            let failed = Event::Failed(trouble(&message.error.0));
             Some(
                 wire::session(&message.session)
                     .into_iter()
@@ -127,13 +126,13 @@ fn said(text: &str) -> Vec<Event> {
 
 /// A tool is told of when it has ended.
 fn tool(part: &Part) -> Option<Vec<Event>> {
-    let (tool, state) = (part.tool.as_deref()?, part.state.as_ref()?);
+    let (tool, state) = (part.tool.as_deref()?, &part.state.0);
     let call = cap_text(part.call.or_empty());
     let about = match state.title.as_deref().map(wire::one_line) {
         Some(title) if !title.is_empty() => title,
         Some(_) | None => wire::about(&state.input),
     };
-    let exit = state.metadata.as_ref().and_then(|metadata| metadata.exit.0);
+    let exit = state.metadata.0.exit.0;
     let ok = state.status.as_deref() == Some("completed")
         && tool != "invalid"
         && exit.is_none_or(|exit| exit == 0.0);
@@ -172,10 +171,9 @@ fn step_finish(part: &Part) -> Vec<Event> {
 }
 
 fn totals(part: &Part) -> UsageTotals {
-    let none = Tokens::default();
-    let used = part.tokens.as_ref().unwrap_or(&none);
-    let cached = used.cache.as_ref().and_then(|cache| cache.read.whole());
-    let written = used.cache.as_ref().and_then(|cache| cache.write.whole());
+    let used = &part.tokens.0;
+    let cached = used.cache.0.read.whole();
+    let written = used.cache.0.write.whole();
     let reasoning = used.reasoning.whole();
     UsageTotals {
         turns: Some(1),
@@ -188,8 +186,7 @@ fn totals(part: &Part) -> UsageTotals {
 }
 
 fn trouble(error: &ErrorBody) -> Trouble {
-    let none = ErrorData::default();
-    let data = error.data.as_ref().unwrap_or(&none);
+    let data = &error.data.0;
     let message = data.message.or_empty();
     let body = data.response_body.as_deref().unwrap_or(message);
     let told = ProviderError::within(body).unwrap_or_default();
@@ -199,7 +196,7 @@ fn trouble(error: &ErrorBody) -> Trouble {
         .as_deref()
         .filter(|name| !matches!(*name, "APIError" | "UnknownError"));
     let facts = ErrorFacts {
-        status: data.status_code,
+        status: data.status_code.status(),
         word: name.or(told.word()),
         message: told.message().unwrap_or(message),
         retry_after_ms: retry_after_ms(data),
@@ -213,8 +210,11 @@ fn trouble(error: &ErrorBody) -> Trouble {
 
 /// What the headers of the provider's answer say in seconds; a date is left alone.
 fn retry_after_ms(data: &ErrorData) -> Option<u64> {
-    let header = data.response_headers.as_ref()?.get("retry-after")?.as_str()?;
-    let seconds: u64 = header.trim().parse().ok()?;
+    let header = data.response_headers.get("retry-after")?;
+    let seconds = match header.as_str() {
+        Some(text) => text.trim().parse().ok()?,
+        None => header.as_u64()?,
+    };
     seconds.checked_mul(1000)
 }
 

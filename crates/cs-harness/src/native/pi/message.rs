@@ -1,35 +1,28 @@
-use std::borrow::Cow;
-
 use cs_model::FailureClass;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::classify::ErrorFacts;
-use super::super::read::{Number, Words};
+use super::super::read::{Flag, Number, Object, Words};
 use super::super::wire::{self, ProviderError};
 use crate::text::{cap_answer, cap_text};
 use crate::{Event, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals};
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Message<'a> {
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
-    #[serde(default)]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Message {
+    #[serde(rename = "type")]
+    kind: Words,
     id: Words,
-    message: Option<Spoken>,
-    #[serde(default)]
+    message: Object<Spoken>,
     tool_call_id: Words,
-    #[serde(default)]
     tool_name: Words,
-    args: Option<Value>,
-    is_error: Option<bool>,
-    success: Option<bool>,
-    #[serde(default)]
+    args: Value,
+    is_error: Flag,
+    success: Flag,
     error_message: Words,
-    #[serde(default)]
     final_error: Words,
-    aborted: Option<bool>,
+    aborted: Flag,
 }
 
 #[derive(Default, Deserialize)]
@@ -37,7 +30,7 @@ struct Message<'a> {
 struct Spoken {
     role: Words,
     content: Value,
-    usage: Option<Used>,
+    usage: Object<Used>,
     stop_reason: Words,
     error_message: Words,
 }
@@ -51,7 +44,7 @@ struct Used {
     cache_read: Number,
     cache_write: Number,
     reasoning: Number,
-    cost: Option<Cost>,
+    cost: Object<Cost>,
 }
 
 #[derive(Default, Deserialize)]
@@ -82,33 +75,33 @@ pub(super) fn is_repetition(line: &[u8]) -> bool {
 
 /// The events of a line; nothing for one that is not known.
 pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
-    let message: Message<'_> = serde_json::from_slice(line).ok()?;
+    let message: Message = serde_json::from_slice(line).ok()?;
     let one = |event| Some(vec![event]);
-    match &*message.r#type {
+    match message.kind.as_deref()? {
         "session" => one(wire::session(&message.id)?),
         "turn_start" => one(Event::Turn {
             mark: TurnMark::Asked,
         }),
-        "message_end" => spoken(&message.message?),
+        "message_end" => spoken(&message.message.0),
         "tool_execution_start" => one(Event::ToolStart {
-            call: cap_text(message.tool_call_id.as_deref()?),
-            tool: wire::one_line(message.tool_name.as_deref()?),
-            about: message.args.as_ref().map(wire::about).unwrap_or_default(),
+            call: cap_text(message.tool_call_id.or_empty()),
+            tool: wire::one_line(message.tool_name.or_empty()),
+            about: wire::about(&message.args),
         }),
         "tool_execution_end" => one(Event::ToolEnd {
-            call: cap_text(message.tool_call_id.as_deref()?),
-            ok: message.is_error != Some(true),
+            call: cap_text(message.tool_call_id.or_empty()),
+            ok: !message.is_error.is_yes(),
         }),
-        "auto_retry_start" => one(Event::Retry(passing(message.error_message.as_deref()?))),
-        "auto_retry_end" if message.success == Some(false) => {
-            one(Event::Failed(passing(message.final_error.as_deref()?)))
+        "auto_retry_start" => one(Event::Retry(passing(message.error_message.or_empty()))),
+        "auto_retry_end" if message.success.0 == Some(false) => {
+            one(Event::Failed(passing(message.final_error.or_empty())))
         }
         "compaction_start" => one(Event::Progress {
             text: "sums up the conversation".to_owned(),
         }),
         // It has nothing more to do. Whether that is a success was said before.
         "agent_settled" => one(Event::End {
-            ok: message.aborted != Some(true),
+            ok: !message.aborted.is_yes(),
         }),
         "auto_retry_end"
         | "agent_start"
@@ -126,12 +119,15 @@ pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
 
 /// What a message that is whole tells, if it is the model's.
 fn spoken(message: &Spoken) -> Option<Vec<Event>> {
-    if message.role.as_deref()? != "assistant" {
-        return Some(Vec::new());
+    match (message.role.as_deref(), message.stop_reason.as_deref()) {
+        // Nobody but the model stops for a reason.
+        (Some("assistant"), _) | (None, Some(_)) => {}
+        (None, None) => return None,
+        (Some(_), _) => return Some(Vec::new()),
     }
     let mut events: Vec<Event> = used(message).into_iter().collect();
     // The words of a message that broke off are no answer.
-    let (text, after) = match message.stop_reason.as_deref()? {
+    let (text, after) = match message.stop_reason.or_empty() {
         "error" => (None, Event::Failed(failure(message))),
         "aborted" => {
             let mut trouble = failure(message);
@@ -163,7 +159,7 @@ fn text(content: &Value) -> String {
 
 /// Nothing where the provider never came to count.
 fn used(message: &Spoken) -> Option<Event> {
-    let used = message.usage.as_ref()?;
+    let used = &message.usage.0;
     let cached = used.cache_read.whole();
     let input_tokens = wire::sum([used.input.whole(), cached, used.cache_write.whole()]);
     let output_tokens = used.output.whole();
@@ -176,7 +172,7 @@ fn used(message: &Spoken) -> Option<Event> {
         cached_tokens: cached,
         output_tokens,
         reasoning_tokens: used.reasoning.whole(),
-        cost_micro_usd: used.cost.as_ref().and_then(|cost| cost.total.micro_usd()),
+        cost_micro_usd: used.cost.0.total.micro_usd(),
     };
     let span = UsageSpan::Step;
     Some(Event::Usage(UsageReport { span, totals }))
