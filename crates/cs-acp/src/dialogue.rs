@@ -1,15 +1,15 @@
 //! The dialogue with an agent, as a state machine: what comes in leads to steps, which somebody else carries out.
 
-use cs_harness::{Event, Matter, Trouble, cap_text};
+use cs_harness::{Event, Matter, Permissions, Trouble, cap_text};
 use cs_model::FailureClass;
 use serde_json::{Value, json};
 
 use crate::opened::{Choice, Way, choices, way};
-use crate::permission::option;
+use crate::permission::{Verdict, option};
 use crate::prompted;
 use crate::start::Start;
 use crate::update::Told;
-use crate::wire::{self, Message, RpcError, notification, request, response};
+use crate::wire::{self, INVALID_PARAMS, Message, RpcError, notification, request, response};
 
 /// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
@@ -86,13 +86,13 @@ impl Dialogue {
         if line.trim_ascii().is_empty() || matches!(self.stage, Stage::Over) {
             return Vec::new();
         }
-        let Ok(message) = serde_json::from_slice::<Message>(line) else {
+        let Some(message) = Message::read(line) else {
             return vec![unknown("no message", &String::from_utf8_lossy(line))];
         };
         match (message.method, message.id) {
             (Some(method), Some(id)) => self.asked(&method, &id, &message.params),
             (Some(method), None) => self.notified(&method, &message.params),
-            (None, Some(id)) if id.as_u64() == Some(self.request) => match message.error {
+            (None, Some(id)) if wire::is_number(&id, self.request) => match message.error {
                 Some(error) => self.refused(&error),
                 None => self.answered(&message.result.unwrap_or_default()),
             },
@@ -133,6 +133,12 @@ impl Dialogue {
     pub(crate) fn gone(&mut self) -> Vec<Step> {
         self.stage = Stage::Over;
         self.told.said().into_iter().map(Step::Tell).collect()
+    }
+
+    /// More is to be said to the agent than it listens to.
+    pub(crate) fn unheard(&mut self) -> Vec<Step> {
+        let said = "the agent asks again and again and does not listen to the answers";
+        self.fail(own_trouble(FailureClass::Agent, said))
     }
 
     /// The agent could not be started.
@@ -283,14 +289,33 @@ impl Dialogue {
             return vec![Step::Send(wire::no_such_method(id, method))];
         }
         let call = self.told.call(&params["toolCall"]);
-        let is_stopping = !matches!(self.stage, Stage::Prompting);
-        let is_allowed = !is_stopping && call.is_allowed(self.start.permissions, &self.start.cwd);
-        let chosen = if is_stopping {
-            None
-        } else {
-            option(&params["options"], is_allowed)
+        let asks = params["sessionId"].as_str();
+        if asks.is_some_and(|session| session != self.session) {
+            let denied = Event::Denied { what: call.phrase() };
+            let answer = wire::error(
+                id,
+                INVALID_PARAMS,
+                "this is another conversation than the one that is led here",
+            );
+            return vec![Step::Tell(denied), Step::Send(answer)];
+        }
+        if !matches!(self.stage, Stage::Prompting) {
+            return vec![Step::Send(response(
+                id,
+                json!({"outcome": {"outcome": "cancelled"}}),
+            ))];
+        }
+        let allowed = call.is_allowed(self.start.permissions, &self.start.cwd).then(|| {
+            let verdict = match self.start.permissions {
+                Permissions::Full => Verdict::Allow,
+                Permissions::Edit => Verdict::AllowOnce,
+            };
+            option(&params["options"], verdict)
+        });
+        let (chosen, is_denied) = match allowed.flatten() {
+            Some(yes) => (Some(yes), false),
+            None => (option(&params["options"], Verdict::Reject), true),
         };
-        let is_denied = !is_stopping && (!is_allowed || chosen.is_none());
         let outcome = match chosen {
             Some(option) => json!({"outcome": {"outcome": "selected", "optionId": option}}),
             None => json!({"outcome": {"outcome": "cancelled"}}),

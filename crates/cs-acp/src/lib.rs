@@ -13,9 +13,11 @@
 //! are written down here: the protocol's own crate brings an asynchronous framework of its own and four major versions in five
 //! months. It knows no card, no record and no daemon.
 //!
-//! Limits: [`LINE_MAX_BYTES`](cs_harness::LINE_MAX_BYTES) for a line of the agent; a longer one is left out and told of. Each
+//! Limits: [`LINE_MAX_BYTES`](cs_harness::LINE_MAX_BYTES) for a line of the agent; a longer one is left out and told of; 1 MiB of answers
+//! that it does not listen to, after which it is given up. Each
 //! answer before the prompt has to come within [`Spec::answer_within`]; how long the prompt itself may take is the caller's.
 
+mod command;
 mod dialogue;
 mod lines;
 mod opened;

@@ -1,9 +1,12 @@
 //! Whether a tool of the agent may be used: nobody is there to be asked.
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use cs_harness::{COMMIT_COMMANDS, Permissions};
+use cs_harness::Permissions;
 use serde_json::Value;
+
+use crate::command::Command;
 
 /// What is known of a tool call: its parts come in several messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,11 +14,13 @@ pub(crate) struct Call {
     pub(crate) title: String,
     pub(crate) kind: String,
     pub(crate) places: Vec<String>,
-    pub(crate) command: Option<String>,
+    pub(crate) command: Option<Command>,
 }
 
 /// Of a call so many places are looked at. One with more is not allowed where places count.
 const PLACES_MAX: usize = 100;
+
+const PLACE_MAX_BYTES: usize = 4096;
 
 /// Keys under which agents name a file in a tool's arguments.
 const PLACE_KEYS: [&str; 5] = ["path", "file_path", "filePath", "absolute_path", "target_file"];
@@ -36,7 +41,7 @@ impl Call {
                 self.places.push(place);
             }
         }
-        if let Some(command) = command(input) {
+        if let Some(command) = Command::of(input) {
             self.command = Some(command);
         }
     }
@@ -58,22 +63,28 @@ impl Call {
             Permissions::Edit => match self.kind.as_str() {
                 "read" | "search" | "think" => true,
                 "edit" | "delete" | "move" => self.is_inside(cwd),
-                "execute" => self.command.as_deref().is_some_and(is_for_a_commit),
+                "execute" => self.command.as_ref().is_some_and(Command::is_for_a_commit),
                 _ => false,
             },
         }
     }
 
-    /// Whether it names places, and all of them lie in the directory. Links are not followed: this holds a careless agent, not
-    /// one that means harm.
+    /// Whether it names places, and all of them lie in the directory, none in what git keeps there: its settings and hooks are programs.
+    /// Links are not followed: this holds a careless agent, not one that means harm.
     fn is_inside(&self, cwd: &str) -> bool {
         let cwd = Path::new(cwd);
         let inside = |place: &String| {
             let place = place.strip_prefix("file://").unwrap_or(place);
-            plain(&cwd.join(place)).is_some_and(|place| place.starts_with(cwd) && place != cwd)
+            plain(&cwd.join(place))
+                .and_then(|place| place.strip_prefix(cwd).map(Path::to_owned).ok())
+                .is_some_and(|place| place != Path::new("") && !place.iter().any(is_of_git))
         };
         !self.places.is_empty() && self.places.len() <= PLACES_MAX && self.places.iter().all(inside)
     }
+}
+
+fn is_of_git(part: &OsStr) -> bool {
+    part.eq_ignore_ascii_case(".git")
 }
 
 /// A path without `.` and `..`; nothing for one that leads above its root.
@@ -101,30 +112,16 @@ fn places(message: &Value, input: &Value) -> Vec<String> {
         .iter()
         .filter_map(|key| input.get(*key)?.as_str())
         .map(str::to_owned);
-    named.chain(given).take(PLACES_MAX + 1).collect()
-}
-
-fn command(input: &Value) -> Option<String> {
-    match input.get("command")? {
-        Value::String(text) => Some(text.clone()),
-        // A list is no line of a shell: its words are what they are.
-        Value::Array(words) => {
-            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
-            words.map(|words| words.join(" "))
+    let all = named.chain(given).take(PLACES_MAX + 1);
+    // No file has a longer name: such a place lies nowhere, and so outside.
+    all.map(|place| {
+        if place.len() > PLACE_MAX_BYTES {
+            "/".to_owned()
+        } else {
+            place
         }
-        _ => None,
-    }
-}
-
-/// Whether a line of a shell is one command of those that a commit needs, and nothing else.
-fn is_for_a_commit(line: &str) -> bool {
-    const MORE_THAN_ONE: [char; 11] = [';', '|', '&', '`', '$', '(', ')', '<', '>', '\n', '\r'];
-    let line = line.trim();
-    let is_named = |command: &str| {
-        let rest = line.strip_prefix(command);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-    };
-    !line.contains(MORE_THAN_ONE) && COMMIT_COMMANDS.iter().any(|command| is_named(command))
+    })
+    .collect()
 }
 
 /// A title that people see, cut.
@@ -136,11 +133,22 @@ pub(crate) fn short(text: &str) -> String {
     }
 }
 
+/// What a request for permission is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Yes, and to all like it where there is no other yes.
+    Allow,
+    /// Yes, to this one call only: the next one like it may be about something else.
+    AllowOnce,
+    Reject,
+}
+
 /// The answer to choose among those that the agent offers; nothing where none fits.
-pub(crate) fn option(options: &Value, is_allowed: bool) -> Option<String> {
-    let kinds = match is_allowed {
-        true => ["allow_once", "allow_always"],
-        false => ["reject_once", "reject_always"],
+pub(crate) fn option(options: &Value, verdict: Verdict) -> Option<String> {
+    let kinds: &[&str] = match verdict {
+        Verdict::Allow => &["allow_once", "allow_always"],
+        Verdict::AllowOnce => &["allow_once"],
+        Verdict::Reject => &["reject_once", "reject_always"],
     };
     let offered = options.as_array()?;
     let of_kind = |kind: &str| {
@@ -149,7 +157,7 @@ pub(crate) fn option(options: &Value, is_allowed: bool) -> Option<String> {
             .find(|option| option.get("kind").and_then(Value::as_str) == Some(kind))?;
         found.get("optionId")?.as_str().map(str::to_owned)
     };
-    kinds.into_iter().find_map(of_kind)
+    kinds.iter().copied().find_map(of_kind)
 }
 
 #[cfg(test)]
@@ -194,6 +202,10 @@ mod tests {
             json!({"kind": "edit", "locations": [{"path": "/trees/a"}]}),
             json!({"kind": "edit", "locations": [{"path": "/../../.."}]}),
             json!({"kind": "delete", "locations": [{"path": "/tree"}]}),
+            json!({"kind": "edit", "locations": [{"path": "/tree/.git/config"}]}),
+            json!({"kind": "edit", "locations": [{"path": "sub/.GIT/hooks/pre-commit"}]}),
+            json!({"kind": "edit", "locations": [{"path": format!("/tree/{}", "x".repeat(PLACE_MAX_BYTES))}]}),
+            json!({"kind": "execute", "rawInput": {"command": "git diff --output=/etc/x"}}),
             json!({"kind": "execute", "rawInput": {"command": "rm -r ."}}),
             json!({"kind": "execute", "rawInput": {"command": "git push"}}),
             json!({"kind": "execute", "rawInput": {"command": "git commit -m x; rm -r ."}}),
@@ -213,9 +225,16 @@ mod tests {
             {"optionId": "once", "kind": "allow_once"},
             {"optionId": "no", "kind": "reject_once"},
         ]);
-        assert_eq!(option(&offered, true).as_deref(), Some("once"));
-        assert_eq!(option(&offered, false).as_deref(), Some("no"));
-        assert_eq!(option(&json!([{"optionId": "x", "kind": "odd"}]), true), None);
-        assert_eq!(option(&json!("odd"), false), None);
+        assert_eq!(option(&offered, Verdict::Allow).as_deref(), Some("once"));
+        assert_eq!(option(&offered, Verdict::AllowOnce).as_deref(), Some("once"));
+        assert_eq!(option(&offered, Verdict::Reject).as_deref(), Some("no"));
+        let always = json!([{"optionId": "always", "kind": "allow_always"}]);
+        assert_eq!(option(&always, Verdict::Allow).as_deref(), Some("always"));
+        assert_eq!(option(&always, Verdict::AllowOnce), None);
+        assert_eq!(
+            option(&json!([{"optionId": "x", "kind": "odd"}]), Verdict::Allow),
+            None
+        );
+        assert_eq!(option(&json!("odd"), Verdict::Reject), None);
     }
 }

@@ -84,7 +84,7 @@ where
         Ok(child) => child,
         Err(error) => {
             let steps = dialogue.not_started(&format!("cannot start {program}: {error}"));
-            let mut unsaid = Vec::new();
+            let mut unsaid = Unsaid::default();
             return Ok(printer.carry_out(steps, &mut unsaid)?.unwrap_or(FAILED));
         }
     };
@@ -181,7 +181,7 @@ enum Happened {
 impl Talk<'_> {
     /// Leads the talk to its end. Nothing is returned where the agent ended it.
     async fn lead<W: Write>(mut self, printer: &mut Printer<W>) -> Result<Option<u8>, AcpError> {
-        let mut unsaid = Vec::new();
+        let mut unsaid = Unsaid::default();
         let mut steps = self.dialogue.greet();
         let mut awaited = None;
         let mut deadline: Option<Instant> = None;
@@ -189,18 +189,22 @@ impl Talk<'_> {
             if let Some(code) = printer.carry_out(steps, &mut unsaid)? {
                 return Ok(Some(code));
             }
+            if unsaid.is_too_much() {
+                let last = self.dialogue.unheard();
+                return printer.carry_out(last, &mut unsaid);
+            }
             if self.dialogue.awaits() != awaited {
                 awaited = self.dialogue.awaits();
                 deadline = awaited.map(|_| Instant::now() + self.spec.answer_within);
             }
-            steps = match self.next(&unsaid, deadline).await {
+            steps = match self.next(&unsaid.bytes, deadline).await {
                 Happened::Stop => {
                     deadline = Some(Instant::now() + self.spec.end_within);
                     self.dialogue.stop()
                 }
                 Happened::Late => self.dialogue.late(),
                 Happened::Said(bytes) => {
-                    unsaid.drain(..bytes);
+                    unsaid.bytes.drain(..bytes);
                     Vec::new()
                 }
                 Happened::Deaf => {
@@ -241,16 +245,37 @@ impl Talk<'_> {
     }
 }
 
+/// What the agent has not taken yet.
+#[derive(Debug, Default)]
+struct Unsaid {
+    bytes: Vec<u8>,
+    longest: usize,
+}
+
+/// Beside the longest message so many bytes may be unsaid: an agent that asks has to listen.
+const UNSAID_MAX_BYTES: usize = 1024 * 1024;
+
+impl Unsaid {
+    fn push(&mut self, message: &str) {
+        self.longest = self.longest.max(message.len());
+        push_line(&mut self.bytes, message.as_bytes());
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.bytes.len() > self.longest + UNSAID_MAX_BYTES
+    }
+}
+
 struct Printer<W>(W);
 
 impl<W: Write> Printer<W> {
     /// Prints events and collects what is to be said. Returns the exit code when nothing more is.
-    fn carry_out(&mut self, steps: Vec<Step>, unsaid: &mut Vec<u8>) -> Result<Option<u8>, AcpError> {
+    fn carry_out(&mut self, steps: Vec<Step>, unsaid: &mut Unsaid) -> Result<Option<u8>, AcpError> {
         let mut printed = Vec::new();
         let mut code = None;
         for step in steps {
             match step {
-                Step::Send(message) => push_line(unsaid, message.to_string().as_bytes()),
+                Step::Send(message) => unsaid.push(&message.to_string()),
                 Step::Tell(event) => {
                     let event = serde_json::to_vec(&event).expect("texts and numbers always serialize");
                     push_line(&mut printed, &event);

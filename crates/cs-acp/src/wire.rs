@@ -1,28 +1,68 @@
 //! Messages of JSON-RPC 2.0, one per line.
 
-use cs_harness::Trouble;
-use serde::Deserialize;
+use cs_harness::{Trouble, cap_text};
 use serde_json::{Value, json};
 
 /// A message of the agent: a request has a method and an id, a notification a method alone, a response an id alone.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) id: Option<Value>,
     pub(crate) method: Option<String>,
-    #[serde(default)]
     pub(crate) params: Value,
     pub(crate) result: Option<Value>,
     pub(crate) error: Option<RpcError>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct RpcError {
-    #[serde(default)]
     pub(crate) code: i64,
-    #[serde(default)]
     pub(crate) message: String,
-    #[serde(default)]
     pub(crate) data: Value,
+}
+
+impl Message {
+    /// Reads a line; nothing where it is no message. A field of another shape than expected is as good as one that is missing: an
+    /// answer that is awaited must not get lost over it.
+    pub(crate) fn read(line: &[u8]) -> Option<Self> {
+        let Ok(Value::Object(mut all)) = serde_json::from_slice(line) else {
+            return None;
+        };
+        let mut take = |key: &str| all.remove(key).filter(|value| !value.is_null());
+        Some(Self {
+            id: take("id"),
+            method: take("method").and_then(text),
+            params: take("params").unwrap_or_default(),
+            result: take("result"),
+            error: take("error").map(RpcError::read),
+        })
+    }
+}
+
+impl RpcError {
+    pub(crate) fn read(mut error: Value) -> Self {
+        let mut take = |key: &str| error.get_mut(key).map(Value::take).unwrap_or_default();
+        let code = take("code");
+        Self {
+            code: code
+                .as_i64()
+                .or_else(|| code.as_str()?.trim().parse().ok())
+                .unwrap_or(0),
+            message: text(take("message")).unwrap_or_default(),
+            data: take("data"),
+        }
+    }
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Whether an id is this number, which some write as a text.
+pub(crate) fn is_number(id: &Value, number: u64) -> bool {
+    id.as_u64() == Some(number) || id.as_str().is_some_and(|id| id.parse() == Ok(number))
 }
 
 /// The code with which an agent says that nobody is signed in.
@@ -40,10 +80,17 @@ pub(crate) fn response(id: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
+/// The code of an answer to a request that is about something else.
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+
+/// The answer to a request that cannot be taken.
+pub(crate) fn error(id: &Value, code: i64, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+}
+
 /// The answer to a request that is none of those that were offered.
 pub(crate) fn no_such_method(id: &Value, method: &str) -> Value {
-    let message = format!("{method} was not offered");
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": message}})
+    error(id, -32601, &format!("{} was not offered", cap_text(method)))
 }
 
 /// What an error tells. There is no common vocabulary: some agents put the status of HTTP into the code, some name the error in
@@ -106,8 +153,23 @@ mod tests {
             (json!({}), Class::Agent),
         ];
         for (error, class) in table {
-            let read: RpcError = serde_json::from_value(error.clone()).unwrap();
-            assert_eq!(trouble(&read).class, class, "{error}");
+            assert_eq!(trouble(&RpcError::read(error.clone())).class, class, "{error}");
         }
+    }
+
+    #[test]
+    fn a_message_with_an_odd_field_is_still_a_message() {
+        let read = |text: &str| Message::read(text.as_bytes());
+        let answer =
+            read(r#"{"id":"3","method":null,"error":null,"result":{"stopReason":"end_turn"}}"#).unwrap();
+        assert!(is_number(&answer.id.unwrap(), 3) && answer.method.is_none() && answer.error.is_none());
+        assert_eq!(answer.result.unwrap()["stopReason"], "end_turn");
+        let error = read(r#"{"id":3,"error":{"code":"429","message":7}}"#)
+            .unwrap()
+            .error
+            .unwrap();
+        assert_eq!((trouble(&error).class, error.code), (Class::RateLimit, 429));
+        assert_eq!(read(r#"{"id":3,"error":"no"}"#).unwrap().error.unwrap().code, 0);
+        assert!(read("[]").is_none() && read("7").is_none());
     }
 }

@@ -155,6 +155,30 @@ async fn an_agent_that_ends_early_has_not_succeeded() {
 }
 
 #[tokio::test]
+async fn an_agent_that_ends_before_it_reads_its_prompt_has_not_succeeded() {
+    let script = r#"hear; say '{"id":1,"result":{"protocolVersion":1}}'; hear; say '{"id":2,"result":{"sessionId":"s1"}}'; exit 0"#;
+    for bytes in [10, 4 * 1024 * 1024] {
+        let facts = RunFacts {
+            prompt: "x".repeat(bytes),
+            cwd: "/".to_owned(),
+            ..RunFacts::default()
+        };
+        let attempt = lead(patient(sh(script)), facts).await;
+        assert_eq!(attempt.code, 0, "{}", attempt.output);
+        assert_failed(&attempt, FailureClass::Agent, FailureCause::NoEndMark);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_asks_and_never_listens_is_given_up() {
+    let id = "x".repeat(1000);
+    let script = format!(r#"open; while say '{{"id":"{id}","method":"fs/read_text_file"}}'; do :; done"#);
+    let attempt = lead_sh(&script).await;
+    assert_eq!(attempt.code, 1);
+    assert_failed(&attempt, FailureClass::Agent, FailureCause::Told(None));
+}
+
+#[tokio::test]
 async fn an_agent_that_never_answers_is_given_up() {
     let spec = Spec {
         answer_within: Duration::from_millis(20),

@@ -218,6 +218,70 @@ fn a_request_knows_what_was_told_of_its_call_before() {
 }
 
 #[test]
+fn a_request_of_another_conversation_is_refused_and_told() {
+    for permissions in Permissions::ALL {
+        let mut dialogue = prompting(Start {
+            permissions,
+            ..start()
+        });
+        let steps = say(
+            &mut dialogue,
+            &json!({"id": 9, "method": "session/request_permission", "params": {"sessionId": "other",
+                "toolCall": {"toolCallId": "1", "title": "a", "kind": "read"},
+                "options": [{"optionId": "y", "kind": "allow_once"}]}}),
+        );
+        let what = "read: a".to_owned();
+        assert_eq!(steps[0], Step::Tell(Event::Denied { what }));
+        assert!(
+            matches!(&steps[1..], [Step::Send(answer)] if answer["id"] == 9 && answer["error"]["code"] == -32602),
+            "{steps:?}"
+        );
+    }
+}
+
+#[test]
+fn with_edit_nothing_is_allowed_for_always() {
+    let ask = json!({"id": 9, "method": "session/request_permission", "params": {"sessionId": "s",
+        "toolCall": {"toolCallId": "1", "title": "a", "kind": "edit", "locations": [{"path": "/tree/a"}]},
+        "options": [{"optionId": "always", "kind": "allow_always"}, {"optionId": "n", "kind": "reject_once"}]}});
+    let chosen = |permissions| {
+        let steps = say(
+            &mut prompting(Start {
+                permissions,
+                ..start()
+            }),
+            &ask,
+        );
+        let Some(Step::Send(answer)) = steps.last() else {
+            panic!("{steps:?}")
+        };
+        let is_denied = matches!(steps[0], Step::Tell(Event::Denied { .. }));
+        (answer["result"]["outcome"]["optionId"].clone(), is_denied)
+    };
+    assert_eq!(chosen(Permissions::Edit), (json!("n"), true));
+    assert_eq!(chosen(Permissions::Full), (json!("always"), false));
+}
+
+#[test]
+fn an_answer_with_odd_fields_is_the_answer_all_the_same() {
+    let mut dialogue = prompting(start());
+    let steps = say(
+        &mut dialogue,
+        &json!({"jsonrpc": 2, "id": "3", "method": 7, "error": null, "result": {"stopReason": "end_turn", "usage": null}}),
+    );
+    assert_eq!(steps, [Step::Tell(Event::End { ok: true }), Step::Over(ANSWERED)]);
+    let mut dialogue = prompting(start());
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 3, "error": {"code": "429", "message": null}}),
+    );
+    assert_eq!(
+        failure(&steps).map(|trouble| trouble.class),
+        Some(FailureClass::RateLimit)
+    );
+}
+
+#[test]
 fn what_was_not_offered_is_refused() {
     let mut dialogue = prompting(start());
     let steps = say(
