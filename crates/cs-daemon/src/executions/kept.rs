@@ -44,11 +44,18 @@ impl Bound {
             ),
         });
         let counting = events.iter().filter(|event| counts(event)).cloned();
-        Some(said.into_iter().chain(counting).collect())
+        // Whether the output stops inside a line.
+        let half = events.last().filter(|event| is_half_a_line(event)).cloned();
+        Some(said.into_iter().chain(counting).chain(half).collect())
     }
 }
 
-/// Says whether an attempt is settled by an event.
+/// Text without an end at the end of everything that was said: half a last line is no success.
+fn is_half_a_line(event: &Event) -> bool {
+    matches!(event, Event::Text { text } if !text.ends_with('\n'))
+}
+
+/// Says whether an attempt is settled by an event, or by what it takes back: that a tool is used mends what failed before.
 fn counts(event: &Event) -> bool {
     match event {
         Event::Ask { .. }
@@ -57,17 +64,15 @@ fn counts(event: &Event) -> bool {
         | Event::Session { .. }
         | Event::Started { .. }
         | Event::Said { .. }
+        | Event::ToolStart { .. }
+        | Event::ToolEnd { .. }
         | Event::Turn { .. }
         | Event::Denied { .. }
         | Event::Retry(_)
         | Event::Failed(_)
         | Event::End { .. }
         | Event::Final { .. } => true,
-        Event::Text { .. }
-        | Event::Progress { .. }
-        | Event::ToolStart { .. }
-        | Event::ToolEnd { .. }
-        | Event::Unknown { .. } => false,
+        Event::Text { .. } | Event::Progress { .. } | Event::Unknown { .. } => false,
     }
 }
 
@@ -100,6 +105,42 @@ mod tests {
             events,
             [text("1\n2\n"), answer, text("3\n"), text(&long), text("4\n")]
         );
+    }
+
+    #[test]
+    fn what_is_read_again_beyond_the_limit_comes_to_what_it_was() {
+        let failed = Event::Failed(cs_harness::Trouble::of_error(Some(529), None, "overloaded"));
+        let call = "1".to_owned();
+        let tool_end = Event::ToolEnd {
+            call: call.clone(),
+            ok: true,
+        };
+        let tool_start = Event::ToolStart {
+            call,
+            tool: "t".to_owned(),
+            about: String::new(),
+        };
+        let rests = Event::Turn {
+            mark: cs_harness::TurnMark::Rests,
+        };
+        let ends = [
+            vec![failed.clone(), tool_start],
+            vec![failed, tool_end],
+            vec![rests, text("half")],
+        ];
+        for told in ends {
+            let kept = Bound::new(Some(0)).cut(&told, 0).expect("it is cut");
+            let fold = |events: &[Event]| {
+                let mut seen = cs_harness::Seen::default();
+                events.iter().for_each(|event| seen.observe(event));
+                (
+                    seen.failure().cloned(),
+                    seen.is_at_rest(),
+                    seen.ends_inside_line(),
+                )
+            };
+            assert_eq!(fold(&kept), fold(&told), "{told:?}");
+        }
     }
 
     #[test]

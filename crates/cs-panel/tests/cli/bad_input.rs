@@ -237,6 +237,58 @@ fn a_second_daemon_on_a_state_directory_is_refused() {
 }
 
 #[test]
+fn a_recording_that_cannot_be_explained_is_named_with_the_cure() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("work/folder")).expect("made");
+    let pipe = desk.path("work/pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).expect("made");
+    desk.write("work/out", "{\"type\":\"final\",\"text\":\"Done.\"}\n");
+    let explain =
+        |words: &[&str]| desk.run(&[&["agents", "explain", "--harness", "json-lines"], words].concat());
+    let mut shots = String::new();
+    for words in [
+        &["--exit-code", "-1", "out"][..],
+        &["--exit-code", "256", "out"],
+        &["--exit-code", "one", "out"],
+        &["--signal", "0", "out"],
+        &["--signal", "-9", "out"],
+        &["--signal", "65", "out"],
+        &["--exit-code", "1", "--signal", "9", "out"],
+        &["missing"],
+        &["folder"],
+        &["pipe"],
+        &["--stderr", "missing", "out"],
+        &["--stderr", "folder", "out"],
+        &["--stderr", "pipe", "out"],
+        &[],
+    ] {
+        shots += &explain(words);
+    }
+    assert_snapshot!("no_recording", shots);
+}
+
+#[test]
+fn a_recording_that_is_no_text_is_explained_as_far_as_it_goes() {
+    let desk = Desk::new();
+    fs::write(
+        desk.path("work/out"),
+        b"\xff\xfe\0\n{\"type\":\"x\xff\"}\n{\"type\":\"final\",\"text\":\"Done.\"}\n",
+    )
+    .expect("written");
+    fs::write(desk.path("work/errors"), b"\xff\xfe").expect("written");
+    let words = [
+        "agents",
+        "explain",
+        "--harness",
+        "json-lines",
+        "--stderr",
+        "errors",
+        "out",
+    ];
+    assert_snapshot!("no_text_explained", desk.run(&words));
+}
+
+#[test]
 fn wrong_usage_shows_what_is_right() {
     let desk = Desk::new();
     let mut shots = desk.run(&["fly"]);

@@ -1,9 +1,9 @@
 //! `agents explain`: what a recorded stream of an agent means, for bug reports.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use cs_harness::{
@@ -20,17 +20,32 @@ pub(crate) struct ExplainArgs {
     /// The harness that the agent has.
     #[arg(long, value_name = "HARNESS")]
     harness: HarnessKind,
-    /// The code with which its process exited [default: 0].
-    #[arg(long, value_name = "N", conflicts_with = "signal")]
+    /// The code with which its process exited, 0 to 255 [default: 0].
+    #[arg(long, value_name = "N", conflicts_with = "signal", allow_negative_numbers = true, value_parser = exit_code)]
     exit_code: Option<i32>,
-    /// The signal that ended its process.
-    #[arg(long, value_name = "N")]
+    /// The signal that ended its process, 1 to 64.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = signal)]
     signal: Option<i32>,
     /// What its process wrote to standard error.
     #[arg(long, value_name = "FILE")]
     stderr: Option<PathBuf>,
     /// What its process wrote to standard output.
     file: PathBuf,
+}
+
+fn exit_code(text: &str) -> Result<i32, String> {
+    let code: Option<u8> = text.parse().ok();
+    code.map(i32::from).ok_or_else(|| {
+        "a process exits with a code from 0 to 255; of one that a signal ended give `--signal`".to_owned()
+    })
+}
+
+fn signal(text: &str) -> Result<i32, String> {
+    let signal = text.parse().ok().filter(|signal| (1..=64).contains(signal));
+    signal.ok_or_else(|| {
+        "signals have the numbers 1 to 64 (`kill -l` lists them); of a process that exited give `--exit-code`"
+            .to_owned()
+    })
 }
 
 /// What a recorded stream means.
@@ -62,10 +77,12 @@ pub(crate) fn explain(app: &App, args: &ExplainArgs) -> Result<(), Failure> {
     let harness = adapter(&agent);
     let path = app.env.absolute(&args.file);
     let unread = |error: io::Error| Failure::failed(error, format!("{} cannot be read", path.display()));
+    check_file(&path, "what the agent wrote to standard output")?;
     let file = File::open(&path).map_err(unread)?;
     let (mut seen, events) = read(&mut BufReader::new(file), harness.as_ref()).map_err(unread)?;
     if let Some(stderr) = &args.stderr {
         let path = app.env.absolute(stderr);
+        check_file(&path, "what the agent wrote to standard error")?;
         let tail = cs_daemon::last_words(&path)
             .map_err(|error| Failure::failed(error, format!("{} cannot be read", path.display())))?;
         seen.observe_stderr(&tail);
@@ -81,6 +98,24 @@ pub(crate) fn explain(app: &App, args: &ExplainArgs) -> Result<(), Failure> {
     let pretty = serde_json::to_string_pretty(&explained)
         .map_err(|error| Failure::failed(error, "the result cannot be written as JSON"))?;
     app.out.line(&pretty)
+}
+
+/// Refuses what is no plain file before it is opened: a pipe would be waited for without end.
+fn check_file(path: &Path, what: &str) -> Result<(), Failure> {
+    let name = path.display();
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(metadata) if metadata.is_dir() => Err(Failure::Usage(format!(
+            "{name} is a directory: give the file in it that holds {what}"
+        ))),
+        Ok(_) => Err(Failure::Usage(format!(
+            "{name} is no plain file: copy {what} into one and give that"
+        ))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Failure::Usage(format!(
+            "there is no file {name}: give one that holds {what}"
+        ))),
+        Err(error) => Err(Failure::failed(error, format!("{name} cannot be read"))),
+    }
 }
 
 fn explained(
@@ -149,14 +184,46 @@ fn read(from: &mut impl BufRead, harness: &dyn Harness) -> io::Result<(Seen, BTr
             return Ok((seen, events));
         }
         let is_cut = bytes.len() >= LINE_MAX_BYTES && bytes.last() != Some(&b'\n');
-        let dropped_bytes = if is_cut { from.skip_until(b'\n')? } else { 0 };
+        let skipped = if is_cut {
+            skip_line(from)?
+        } else {
+            Skipped::default()
+        };
+        if skipped.has_end {
+            bytes.push(b'\n');
+        }
         let line = Line {
             bytes: &bytes,
-            dropped_bytes: u64::try_from(dropped_bytes).unwrap_or(u64::MAX),
+            dropped_bytes: skipped.bytes,
         };
         for event in harness.events(&line) {
             *events.entry(kind_of(&event)).or_insert(0) += 1;
             seen.observe(&event);
+        }
+    }
+}
+
+/// The rest of a line that nobody holds.
+#[derive(Debug, Default)]
+struct Skipped {
+    bytes: u64,
+    has_end: bool,
+}
+
+fn skip_line(from: &mut impl BufRead) -> io::Result<Skipped> {
+    let mut skipped = Skipped::default();
+    loop {
+        let some = from.fill_buf()?;
+        if some.is_empty() {
+            return Ok(skipped);
+        }
+        let end = some.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(some.len(), |at| at + 1);
+        from.consume(taken);
+        skipped.bytes += u64::try_from(taken).unwrap_or(u64::MAX);
+        skipped.has_end = end.is_some();
+        if skipped.has_end {
+            return Ok(skipped);
         }
     }
 }
@@ -180,6 +247,6 @@ mod tests {
         let harness = adapter(&agent);
         let (seen, events) = read(&mut BufReader::new(&mut stream), harness.as_ref()).expect("it is read");
         assert_eq!(seen.final_text(), Some("Done."));
-        assert_eq!(events["final"], 1);
+        assert_eq!((events["final"], seen.unknown_count()), (1, 1));
     }
 }
