@@ -114,7 +114,7 @@ impl Outcome {
     }
 }
 
-/// What was used. Tokens that were kept from before, and those that are kept from now on, are counted apart from those that went in.
+/// What was used.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Used {
