@@ -114,9 +114,12 @@ impl Tool {
     }
 }
 
-/// The root of the workspace.
+/// The root of the workspace: where cargo runs this program from. Where it was built is another checkout when several of them share, or
+/// have copied, a target directory.
+#[expect(clippy::disallowed_methods, reason = "cargo says it by the environment only")]
 pub(crate) fn root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let package = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     package
         .parent()
         .expect("xtask lies in the root of the workspace")
