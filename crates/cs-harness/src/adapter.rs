@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::command::{JsonLinesCommand, PlainCommand};
+use crate::native::Native;
 use crate::{AgentConfig, Event, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen, native};
 
 /// Drives one agent program. Every method is a pure function of its arguments and the configuration.
@@ -32,10 +33,10 @@ pub fn adapter(agent: &AgentConfig) -> Arc<dyn Harness> {
     match agent.kind() {
         HarnessKind::Plain => Arc::new(PlainCommand::new(agent.argv())),
         HarnessKind::JsonLines => Arc::new(JsonLinesCommand::new(agent.argv())),
-        HarnessKind::Claude => Arc::new(native::Claude::new(agent.argv())),
-        HarnessKind::Codex => Arc::new(native::Codex::new(agent.argv())),
-        HarnessKind::Opencode => Arc::new(native::Opencode::new(agent.argv())),
+        HarnessKind::Claude => Arc::new(Native::new(native::CLAUDE, agent.argv())),
+        HarnessKind::Codex => Arc::new(Native::new(native::CODEX, agent.argv())),
+        HarnessKind::Opencode => Arc::new(Native::new(native::OPENCODE, agent.argv())),
         HarnessKind::Acp => Arc::new(native::Acp::new(agent.argv())),
-        HarnessKind::Pi => Arc::new(native::Pi::new(agent.argv())),
+        HarnessKind::Pi => Arc::new(Native::new(native::PI, agent.argv())),
     }
 }

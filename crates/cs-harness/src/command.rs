@@ -5,6 +5,7 @@ mod message;
 mod plain;
 
 pub(crate) use json_lines::JsonLinesCommand;
+pub(crate) use message::start_line_of_a_dialogue;
 pub(crate) use plain::PlainCommand;
 
 use std::collections::BTreeMap;

@@ -99,6 +99,17 @@ pub enum Event {
     },
 }
 
+/// The longest name of a conversation, in bytes.
+const SESSION_MAX_BYTES: usize = 512;
+
+impl Event {
+    /// The event that names a conversation; nothing for a name that cannot be handed back.
+    pub fn session(id: &str) -> Option<Self> {
+        let is_good = !id.is_empty() && id.len() <= SESSION_MAX_BYTES;
+        is_good.then(|| Self::Session { id: id.to_owned() })
+    }
+}
+
 /// Where a model stands in its turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -190,6 +201,9 @@ pub enum UsageSpan {
     Step,
     /// Since the conversation began, in whatever processes: the last report of a field counts, less what was used before.
     Session,
+    /// The total of the cost as Claude Code tells it: since the process or since the conversation began, which differs between its
+    /// versions.
+    Total,
     /// Since this process began, as the agent's own file of the conversation has it by now: the last report of a field counts, and
     /// only where the agent tells nothing of it itself.
     SoFar,

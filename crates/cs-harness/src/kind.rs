@@ -109,9 +109,38 @@ impl HarnessKind {
         self == Self::Opencode && variable == OPENCODE_CONFIG
     }
 
+    /// Whether a conversation of this name can be handed back to an agent of this kind. One that cannot is not gone on with: a new one
+    /// begins, and whoever starts it has to tell it what was said before.
+    pub fn resumes(self, session: &str) -> bool {
+        match self {
+            // It has no conversations.
+            Self::Plain => false,
+            // A field of a message holds any name.
+            Self::JsonLines | Self::Acp => true,
+            // Any other word is searched for, or silently begins a new conversation.
+            Self::Claude | Self::Codex => is_uuid(session),
+            Self::Opencode | Self::Pi => is_word(session),
+        }
+    }
+
     fn words() -> String {
         Self::ALL.map(|kind| format!("`{kind}`")).join(", ")
     }
+}
+
+/// Whether a text is a UUID as programs write it.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// Whether a text is a name that no program takes for an option, a path or a search.
+fn is_word(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)
 }
 
 impl fmt::Display for HarnessKind {
@@ -150,6 +179,28 @@ mod tests {
         let never = HarnessKind::ALL.into_iter().filter(|kind| !kind.shuts_out());
         let never: Vec<&str> = never.map(HarnessKind::as_str).collect();
         assert_eq!(never, ["plain", "json-lines", "acp"]);
+    }
+
+    #[test]
+    fn a_name_that_an_agent_could_take_for_something_else_is_not_handed_back() {
+        let resuming = |session: &str| {
+            let kinds = HarnessKind::ALL.into_iter().filter(|kind| kind.resumes(session));
+            kinds.map(HarnessKind::as_str).collect::<Vec<_>>().join(" ")
+        };
+        for (session, kinds) in [
+            (
+                "01234567-89ab-4cde-8f01-23456789abcd",
+                "json-lines claude codex opencode pi acp",
+            ),
+            ("ses_dd8c0c71bffeLoVyqKo12r9XlR", "json-lines opencode pi acp"),
+            ("last", "json-lines opencode pi acp"),
+            ("--last", "json-lines acp"),
+            ("../elsewhere.jsonl", "json-lines acp"),
+            ("two words", "json-lines acp"),
+            ("", "json-lines acp"),
+        ] {
+            assert_eq!(resuming(session), kinds, "{session:?}");
+        }
     }
 
     #[test]

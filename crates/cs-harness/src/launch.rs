@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::HarnessKind;
+
 /// What a harness is told about one attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFacts {
@@ -15,8 +17,11 @@ pub struct RunFacts {
     pub wake: Wake,
     /// What the agent is asked to do, whole.
     pub prompt: String,
-    /// The agent's own conversation to go on with; `None` begins a new one.
+    /// The agent's own conversation to go on with; `None` begins a new one. One that its kind does not resume
+    /// ([`HarnessKind::resumes`](crate::HarnessKind::resumes)) is not handed over.
     pub session: Option<String>,
+    /// What was said before, to be told in front of the prompt by whoever finds that the agent cannot go on with `session`.
+    pub history: Option<String>,
     /// The name to give to a conversation that begins, for agents that let us choose it: a UUID that was never used.
     pub new_session: String,
     /// The answer to what the agent asked before.
@@ -42,6 +47,13 @@ pub struct RunFacts {
     pub most_turns: Option<u64>,
     /// How much the attempt may cost, in millionths of a US dollar.
     pub most_micro_usd: Option<u64>,
+}
+
+impl RunFacts {
+    /// The conversation to go on with, where an agent of this kind can be handed it.
+    pub(crate) fn session_of(&self, kind: HarnessKind) -> Option<&str> {
+        self.session.as_deref().filter(|session| kind.resumes(session))
+    }
 }
 
 /// What an agent may do without asking anybody: nobody is there to be asked.

@@ -52,7 +52,7 @@ pub use kind::{HarnessKind, UnknownHarness};
 pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile, RunFacts, Wake};
 pub use line::{LINE_MAX_BYTES, Line};
 pub use mask::names_a_secret;
-pub use native::{COMMIT_COMMANDS, Quirks, SessionFiles, SessionReader, quirks};
+pub use native::{COMMIT_COMMANDS, SessionFiles, SessionReader};
 pub use outcome::{Outcome, ProcessEnd, TaskEnd};
 pub use price::{PRICES_OF, Price, price_of};
 pub use probe::{
@@ -60,4 +60,4 @@ pub use probe::{
 };
 pub use seen::{Offer, Question, Seen};
 pub use stop::stop_now;
-pub use text::{ANSWER_MAX_BYTES, TEXT_MAX_BYTES, Tail, cap_text};
+pub use text::{ANSWER_MAX_BYTES, TEXT_MAX_BYTES, Tail, cap_text, one_line};

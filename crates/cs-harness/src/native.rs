@@ -6,6 +6,7 @@ mod classify;
 mod claude;
 mod codex;
 mod opencode;
+mod own;
 mod pi;
 mod quirks;
 mod read;
@@ -14,11 +15,12 @@ mod stderr;
 mod wire;
 
 pub(crate) use acp::Acp;
-pub(crate) use claude::Claude;
-pub(crate) use codex::Codex;
-pub(crate) use opencode::{OPENCODE_CONFIG, Opencode};
-pub(crate) use pi::Pi;
-pub use quirks::{Quirks, quirks};
+pub(crate) use claude::CLAUDE;
+pub(crate) use codex::CODEX;
+pub(crate) use opencode::{OPENCODE, OPENCODE_CONFIG};
+pub(crate) use own::Native;
+pub(crate) use pi::PI;
+pub(crate) use quirks::cost_total;
 pub(crate) use read::too_long;
 pub use session_file::{SessionFiles, SessionReader};
 
@@ -140,15 +142,6 @@ fn untold(kind: HarnessKind, end: &ProcessEnd, seen: &Seen) -> TaskEnd {
         ProcessEnd::Unknown => (FailureClass::Interrupted, FailureCause::EndNotSeen),
     };
     TaskEnd::failed(kind, class, cause)
-}
-
-/// Whether a text is a UUID as programs write it: the only name of a conversation that is safe to hand to some of them.
-fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
 
 /// What an error tells of itself, for whoever reads it outside of this crate.

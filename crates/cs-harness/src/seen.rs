@@ -1,3 +1,4 @@
+use crate::native::cost_total;
 use crate::text::Tail;
 use crate::{Event, ToolServer, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals};
 
@@ -35,11 +36,15 @@ struct Used {
 }
 
 impl Used {
-    fn take(&mut self, report: &UsageReport) {
+    fn take(&mut self, report: &UsageReport, version: Option<&str>) {
         match report.span {
             UsageSpan::Process => self.process.update(&report.totals),
             UsageSpan::Step => self.steps.add(&report.totals),
             UsageSpan::Session => self.session.update(&report.totals),
+            UsageSpan::Total => {
+                let span = cost_total(version);
+                self.take(&UsageReport { span, ..*report }, None);
+            }
             UsageSpan::SoFar => self.so_far.update(&report.totals),
         }
     }
@@ -118,7 +123,7 @@ impl Seen {
                 self.failed = Some(trouble.clone());
             }
             Event::End { ok } => self.end = Some(*ok),
-            Event::Usage(report) => self.usage.take(report),
+            Event::Usage(report) => self.usage.take(report, self.version.as_deref()),
             Event::Session { id } => self.session = Some(id.clone()),
             Event::Final { text } => self.final_text = Some(text.clone()),
             Event::Unknown { .. } => self.unknown = self.unknown.saturating_add(1),

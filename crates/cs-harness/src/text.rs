@@ -68,8 +68,8 @@ pub(crate) fn tail_said(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(4096))..]
 }
 
-/// What a tool call is about, in one line of at most 200 bytes.
-pub(crate) fn one_line(text: &str) -> String {
+/// The first line of a text, at most 200 bytes of it, with a mark where something is missing.
+pub fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let end = line.floor_char_boundary(200);
     match (line.len() - end, text.trim().len() - line.len()) {

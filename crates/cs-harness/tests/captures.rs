@@ -247,6 +247,29 @@ fn what_a_conversation_used_before_is_not_used_again() {
     }
 }
 
+/// A later result of a conversation that has cost 3 dollars before.
+#[test]
+fn a_total_of_the_cost_counts_as_the_version_of_claude_code_counts_it() {
+    let claude = harness(HarnessKind::Claude);
+    let before = UsageTotals {
+        cost_micro_usd: Some(3_000_000),
+        ..UsageTotals::default()
+    };
+    for (version, cost) in [("2.1.197", 5_000_000), ("2.1.332", 2_000_000)] {
+        let said = format!(
+            r#"{{"type":"system","subtype":"init","session_id":"s","claude_code_version":"{version}"}}
+{{"type":"result","subtype":"success","is_error":false,"result":"Done.","total_cost_usd":5.0,"usage":{{"input_tokens":7}}}}
+"#
+        );
+        let used = seen(&*claude, said.as_bytes()).usage(&before);
+        assert_eq!(
+            (used.cost_micro_usd, used.input_tokens),
+            (Some(cost), Some(7)),
+            "{version}"
+        );
+    }
+}
+
 #[test]
 fn a_silent_fall_back_to_a_new_conversation_is_seen() {
     let codex = harness(HarnessKind::Codex);

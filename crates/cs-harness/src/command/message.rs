@@ -3,12 +3,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::text::{cap_answer, cap_text};
-use crate::{Event, RunFacts, UsageReport, UsageSpan, UsageTotals};
+use crate::{Event, Permissions, RunFacts, UsageReport, UsageSpan, UsageTotals};
 
-const SESSION_MAX_BYTES: usize = 512;
 const CHOICES_MAX: usize = 32;
 
-/// The one line that a JSON-lines agent reads.
+/// The one line that a JSON-lines agent reads, and a bridge that leads an agent by a dialogue.
 #[derive(Serialize)]
 struct Start<'a> {
     r#type: &'static str,
@@ -20,6 +19,16 @@ struct Start<'a> {
     prompt: &'a str,
     session: Option<&'a str>,
     answer: Option<StartAnswer<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permissions: Option<Permissions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -64,12 +73,28 @@ struct UsageMessage {
     cost_usd: Option<f64>,
 }
 
-pub(super) fn start_line(facts: &RunFacts) -> Vec<u8> {
+pub(crate) fn start_line(facts: &RunFacts) -> Vec<u8> {
+    line(&start(facts))
+}
+
+/// The start line of a bridge, with what a dialogue needs besides.
+pub(crate) fn start_line_of_a_dialogue(facts: &RunFacts) -> Vec<u8> {
+    line(&Start {
+        cwd: Some(&facts.cwd),
+        permissions: Some(facts.permissions),
+        model: facts.model.as_deref(),
+        effort: facts.effort.as_deref(),
+        history: facts.history.as_deref(),
+        ..start(facts)
+    })
+}
+
+fn start(facts: &RunFacts) -> Start<'_> {
     let answer = facts.answer.as_ref().map(|given| StartAnswer {
         question: &given.question,
         text: &given.text,
     });
-    let start = Start {
+    Start {
         r#type: "start",
         protocol: 1,
         card: &facts.card,
@@ -79,8 +104,16 @@ pub(super) fn start_line(facts: &RunFacts) -> Vec<u8> {
         prompt: &facts.prompt,
         session: facts.session.as_deref(),
         answer,
-    };
-    let mut line = serde_json::to_vec(&start).expect("strings and numbers always serialize");
+        cwd: None,
+        permissions: None,
+        model: None,
+        effort: None,
+        history: None,
+    }
+}
+
+fn line(start: &Start<'_>) -> Vec<u8> {
+    let mut line = serde_json::to_vec(start).expect("strings and numbers always serialize");
     line.push(b'\n');
     line
 }
@@ -112,10 +145,7 @@ fn known_message(kind: &str, value: Value) -> Option<Event> {
             text: cap_text(&text),
         }),
         "usage" => usage(&read(value)?),
-        "session" => {
-            let SessionMessage { id } = read(value)?;
-            (!id.is_empty() && id.len() <= SESSION_MAX_BYTES).then_some(Event::Session { id })
-        }
+        "session" => read(value).and_then(|SessionMessage { id }| Event::session(&id)),
         "final" => read(value).map(|TextMessage { text }| Event::Final {
             text: cap_answer(&text),
         }),

@@ -3,36 +3,15 @@
 //! That protocol is a dialogue, so a bridge stands in the agent's place and starts it: `cs-panel acp -- COMMAND...`. The bridge
 //! reads one line of ours and prints events as the transcript has them; what they come to is decided as for every other agent.
 
-use serde::Serialize;
-
 use super::read::{self, Read};
 use super::{outcome, wire};
-use crate::command::launch_spec;
-use crate::{
-    Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, Permissions, ProcessEnd, RunFacts, Seen,
-};
+use crate::command::{launch_spec, start_line_of_a_dialogue};
+use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
 
 /// An agent behind the bridge.
 #[derive(Debug)]
 pub(crate) struct Acp {
     argv: Vec<String>,
-}
-
-/// What the bridge is told: the line that any command which speaks JSON lines reads, and what a dialogue needs besides.
-#[derive(Serialize)]
-struct Start<'a> {
-    r#type: &'static str,
-    protocol: u32,
-    card: &'a str,
-    run: &'a str,
-    epoch: u64,
-    wake: &'static str,
-    prompt: &'a str,
-    session: Option<&'a str>,
-    cwd: &'a str,
-    permissions: Permissions,
-    model: Option<&'a str>,
-    effort: Option<&'a str>,
 }
 
 impl Acp {
@@ -50,23 +29,7 @@ impl Harness for Acp {
         let bridge = facts.bridge.as_deref().unwrap_or("cs-panel");
         let mut argv: Vec<String> = [bridge, "acp", "--"].map(str::to_owned).to_vec();
         argv.extend(self.argv.iter().cloned());
-        let start = Start {
-            r#type: "start",
-            protocol: 1,
-            card: &facts.card,
-            run: &facts.run,
-            epoch: facts.epoch,
-            wake: facts.wake.as_str(),
-            prompt: &facts.prompt,
-            session: facts.session.as_deref(),
-            cwd: &facts.cwd,
-            permissions: facts.permissions,
-            model: facts.model.as_deref(),
-            effort: facts.effort.as_deref(),
-        };
-        let mut line = serde_json::to_vec(&start).expect("strings and numbers always serialize");
-        line.push(b'\n');
-        launch_spec(&argv, facts, line)
+        launch_spec(&argv, facts, start_line_of_a_dialogue(facts))
     }
 
     fn events(&self, line: &Line<'_>) -> Vec<Event> {
@@ -89,7 +52,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{FailureCause, TaskEnd};
+    use crate::{FailureCause, Permissions, TaskEnd};
 
     fn gemini() -> Acp {
         Acp::new(&["gemini".to_owned(), "--acp".to_owned()])
@@ -101,6 +64,7 @@ mod tests {
             prompt: "do it".to_owned(),
             cwd: "/tree".to_owned(),
             session: Some("s".to_owned()),
+            history: Some("before".to_owned()),
             model: Some("m".to_owned()),
             permissions: Permissions::Edit,
             bridge: Some("/bin/panel".to_owned()),
@@ -112,7 +76,7 @@ mod tests {
         assert_eq!(
             line,
             json!({"type": "start", "protocol": 1, "card": "", "run": "", "epoch": 0, "wake": "first", "prompt": "do it",
-                "session": "s", "cwd": "/tree", "permissions": "edit", "model": "m", "effort": null})
+                "session": "s", "answer": null, "cwd": "/tree", "permissions": "edit", "model": "m", "history": "before"})
         );
         assert!(spec.stdin.ends_with(b"\n"));
     }

@@ -1,51 +1,19 @@
+//! What is different between versions of one agent: this table alone knows it.
+
+use crate::UsageSpan;
 use crate::version::numbers;
-use crate::{HarnessKind, UsageSpan};
 
-/// What is different between versions of an agent, as far as a caller has to know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quirks {
-    /// Whether a conversation can be gone on with in another directory than it began in. Where it cannot, the agent says that it
-    /// does not know the conversation.
-    pub resumes_elsewhere: bool,
-    /// Since when the agent's own total of the cost counts; nothing where it tells none.
-    pub cost_total: Option<UsageSpan>,
-}
-
-/// Tells the quirks of an agent in this version (`2.1.332`), or in the oldest one known where the version is not.
-pub fn quirks(kind: HarnessKind, version: Option<&str>) -> Quirks {
+/// Tells since when Claude Code of this version (`2.1.332`) counts its total of the cost; of a version that is not known, as the oldest
+/// one that was looked at does.
+pub(crate) fn cost_total(version: Option<&str>) -> UsageSpan {
     let version = version.and_then(numbers).unwrap_or([0; 3]);
-    let row = TABLE
-        .iter()
-        .filter(|(of, since, _)| *of == kind && *since <= version)
-        .max_by_key(|(_, since, _)| *since);
-    row.map_or(PLAIN, |(_, _, quirks)| *quirks)
+    let rows = COST_TOTAL.iter().filter(|(since, _)| *since <= version);
+    rows.last().map_or(UsageSpan::Process, |(_, span)| *span)
 }
-
-const PLAIN: Quirks = Quirks {
-    resumes_elsewhere: true,
-    cost_total: None,
-};
 
 /// Each row holds from its version on. Where a change lies between two versions that were looked at, it begins with the later.
-const TABLE: &[(HarnessKind, [u32; 3], Quirks)] = &[
-    (
-        HarnessKind::Claude,
-        [0, 0, 0],
-        Quirks {
-            resumes_elsewhere: false,
-            cost_total: Some(UsageSpan::Process),
-        },
-    ),
-    (
-        HarnessKind::Claude,
-        [2, 1, 332],
-        Quirks {
-            resumes_elsewhere: true,
-            cost_total: Some(UsageSpan::Session),
-        },
-    ),
-    (HarnessKind::Codex, [0, 0, 0], PLAIN),
-];
+const COST_TOTAL: &[([u32; 3], UsageSpan)] =
+    &[([0, 0, 0], UsageSpan::Process), ([2, 1, 332], UsageSpan::Session)];
 
 #[cfg(test)]
 mod tests {
@@ -53,17 +21,17 @@ mod tests {
 
     #[test]
     fn a_row_holds_from_its_version_on() {
-        let of = |version| quirks(HarnessKind::Claude, version).cost_total;
         let table = [
             (None, UsageSpan::Process),
             (Some("odd"), UsageSpan::Process),
             (Some("2.1.197 (Claude Code)"), UsageSpan::Process),
+            (Some("2.1.331"), UsageSpan::Process),
             (Some("2.1.332"), UsageSpan::Session),
-            (Some("3"), UsageSpan::Session),
+            (Some("2.2"), UsageSpan::Session),
+            (Some("claude 3"), UsageSpan::Session),
         ];
         for (version, span) in table {
-            assert_eq!(of(version), Some(span), "{version:?}");
+            assert_eq!(cost_total(version), span, "{version:?}");
         }
-        assert_eq!(quirks(HarnessKind::Codex, Some("codex-cli 0.171.0")), PLAIN);
     }
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::is_uuid;
+use crate::kind::is_uuid;
 use crate::{HarnessKind, UsageReport, UsageSpan, UsageTotals};
 
 /// Where an agent keeps its conversations: each in a file of its own, to which it appends as it goes on.

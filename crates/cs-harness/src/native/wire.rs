@@ -3,15 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::read::{Words, unknown};
+use super::read::unknown;
 use crate::Event;
 use crate::command::text_events;
-
-/// The longest name of a conversation.
-const SESSION_MAX_BYTES: usize = 512;
-
-/// Of what a tool is about so many characters are shown.
-const ABOUT_MAX_CHARS: usize = 200;
+use crate::text::one_line;
 
 #[derive(Deserialize)]
 struct Typed {
@@ -24,13 +19,6 @@ pub(super) fn not_understood(line: &[u8]) -> Vec<Event> {
         Ok(typed) => vec![unknown(&typed.r#type, line)],
         Err(_) => text_events(line),
     }
-}
-
-/// The event that names the conversation, for a name that can be handed back.
-pub(super) fn session(id: &Words) -> Option<Event> {
-    let id = id.as_deref()?;
-    let is_good = !id.is_empty() && id.len() <= SESSION_MAX_BYTES;
-    is_good.then(|| Event::Session { id: id.to_owned() })
 }
 
 /// The sum of what is told of; nothing where nothing is.
@@ -51,15 +39,6 @@ pub(super) fn about(arguments: &Value) -> String {
     ];
     let told = TELLING.iter().find_map(|key| arguments.get(key)?.as_str());
     one_line(told.unwrap_or_default())
-}
-
-/// The first line of a text, cut.
-pub(super) fn one_line(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    match line.char_indices().nth(ABOUT_MAX_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
 }
 
 /// A tool and what it is about, in one phrase.
@@ -129,7 +108,7 @@ mod tests {
     #[test]
     fn what_a_tool_is_about_is_one_line() {
         let long = serde_json::json!({"command": format!("{}\nsecond", "é".repeat(300))});
-        assert_eq!(about(&long).chars().count(), 201);
+        assert_eq!(about(&long), format!("{} …", "é".repeat(100)));
         assert_eq!(about(&serde_json::json!({"other": 1})), "");
         assert_eq!(about(&serde_json::json!("text")), "");
     }

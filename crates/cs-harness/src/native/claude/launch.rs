@@ -1,30 +1,16 @@
-use super::super::is_uuid;
+use super::super::COMMIT_COMMANDS;
 use crate::command::launch_spec;
-use crate::{LaunchSpec, OwnSettings, Permissions, RunFacts};
+use crate::kind::is_uuid;
+use crate::{HarnessKind, LaunchSpec, OwnSettings, Permissions, RunFacts};
 
 /// What is always given: one JSON object per line, which only works together with `--verbose`. The prompt is standard input.
 const ALWAYS: [&str; 4] = ["-p", "--output-format", "stream-json", "--verbose"];
-
-/// Commands that an agent may run although it may do no more than change files: it has to commit its work.
-const ALLOWED: [&str; 10] = [
-    "Bash(git status:*)",
-    "Bash(git diff:*)",
-    "Bash(git log:*)",
-    "Bash(git show:*)",
-    "Bash(git rev-parse:*)",
-    "Bash(git ls-files:*)",
-    "Bash(git add:*)",
-    "Bash(git mv:*)",
-    "Bash(git rm:*)",
-    "Bash(git commit:*)",
-];
 
 pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
     let mut spec = launch_spec(argv, facts, facts.prompt.clone().into_bytes());
     let mut add = |words: &[&str]| spec.argv.extend(words.iter().map(|word| (*word).to_owned()));
     add(&ALWAYS);
-    // Anything else than a UUID would be taken as a search for one.
-    match facts.session.as_deref().filter(|id| is_uuid(id)) {
+    match facts.session_of(HarnessKind::Claude) {
         Some(session) => add(&["--resume", session]),
         None if is_uuid(&facts.new_session) => add(&["--session-id", &facts.new_session]),
         None => {}
@@ -49,7 +35,9 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
         Permissions::Full => add(&["--permission-mode", "bypassPermissions"]),
         Permissions::Edit => {
             add(&["--permission-mode", "acceptEdits", "--allowedTools"]);
-            add(&ALLOWED);
+            for command in COMMIT_COMMANDS {
+                add(&[&format!("Bash({command}:*)")]);
+            }
         }
     }
     set_env(&mut spec, facts);

@@ -90,7 +90,7 @@ fn init(init: Init) -> Vec<Event> {
         version: init.claude_code_version.0.map(|version| one_line(&version)),
         servers: servers.collect(),
     };
-    result::session(&init.session_id)
+    Event::session(init.session_id.or_empty())
         .into_iter()
         .chain([started])
         .collect()

@@ -3,7 +3,7 @@ use serde::Deserialize;
 
 use super::super::classify::{ErrorFacts, known_code};
 use super::super::read::{Flag, List, Number, Object, Table, Words};
-use super::super::wire::tool_phrase;
+use super::super::wire::{sum, tool_phrase};
 use super::lines::Input;
 use crate::text::cap_answer;
 use crate::{Event, Matter, Trouble, UsageReport, UsageSpan, UsageTotals};
@@ -37,7 +37,9 @@ struct Denial {
 pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
     let outcome: Outcome = serde_json::from_slice(line).ok()?;
     let usage = serde_json::from_slice::<Used>(line).unwrap_or_default();
-    let mut events: Vec<Event> = session(&outcome.session_id).into_iter().collect();
+    let mut events: Vec<Event> = Event::session(outcome.session_id.or_empty())
+        .into_iter()
+        .collect();
     events.extend(
         outcome
             .permission_denials
@@ -57,11 +59,6 @@ pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
     }
     events.push(Event::End { ok });
     Some(events)
-}
-
-pub(super) fn session(id: &Words) -> Option<Event> {
-    let id = id.as_deref().filter(|id| !id.is_empty() && id.len() <= 512)?;
-    Some(Event::Session { id: id.to_owned() })
 }
 
 fn denied(denial: &Denial) -> Event {
@@ -154,8 +151,8 @@ struct ModelTokens {
     cost_usd: Number,
 }
 
-/// The total of the cost counts since the conversation began in newer versions, and since the process began in older ones. What was
-/// used since the last result tells it exactly where it is given, and holds what agents that this one started have used.
+/// What was used since the last result tells the cost exactly where it is given, and holds what agents that this one started have used;
+/// else its total is taken, which counts differently in different versions.
 fn reports(used: &Used) -> Vec<UsageReport> {
     let turns = UsageTotals {
         turns: used.num_turns.whole(),
@@ -166,11 +163,20 @@ fn reports(used: &Used) -> Vec<UsageReport> {
         totals,
     };
     match &used.model_usage_since_last_result.0 {
-        None => vec![process(UsageTotals {
-            cost_micro_usd: used.total_cost_usd.micro_usd(),
-            turns: turns.turns,
-            ..used.usage.0.totals()
-        })],
+        None => {
+            let total = UsageTotals {
+                cost_micro_usd: used.total_cost_usd.micro_usd(),
+                ..UsageTotals::default()
+            };
+            let span = UsageSpan::Total;
+            vec![
+                process(UsageTotals {
+                    turns: turns.turns,
+                    ..used.usage.0.totals()
+                }),
+                UsageReport { span, totals: total },
+            ]
+        }
         // No model answered to the end: the tokens of what was cut stand elsewhere.
         Some(models) if models.is_empty() => vec![
             process(turns),
@@ -198,38 +204,36 @@ fn reports(used: &Used) -> Vec<UsageReport> {
 
 impl Tokens {
     pub(in super::super) fn totals(&self) -> UsageTotals {
-        let parts = [
-            self.input_tokens,
-            self.cache_read_input_tokens,
-            self.cache_creation_input_tokens,
-        ];
         UsageTotals {
-            input_tokens: sum(parts),
-            cached_tokens: self.cache_read_input_tokens.whole(),
             output_tokens: self.output_tokens.whole(),
             reasoning_tokens: self.output_tokens_details.0.thinking_tokens.whole(),
-            ..UsageTotals::default()
+            ..went_in([
+                self.input_tokens,
+                self.cache_read_input_tokens,
+                self.cache_creation_input_tokens,
+            ])
         }
     }
 }
 
 fn model_tokens(of: &ModelTokens) -> UsageTotals {
-    let parts = [
-        of.input_tokens,
-        of.cache_read_input_tokens,
-        of.cache_creation_input_tokens,
-    ];
     UsageTotals {
-        input_tokens: sum(parts),
-        cached_tokens: of.cache_read_input_tokens.whole(),
         output_tokens: of.output_tokens.whole(),
         reasoning_tokens: of.thinking_tokens.whole(),
         cost_micro_usd: of.cost_usd.micro_usd(),
-        ..UsageTotals::default()
+        ..went_in([
+            of.input_tokens,
+            of.cache_read_input_tokens,
+            of.cache_creation_input_tokens,
+        ])
     }
 }
 
-fn sum(parts: [Number; 3]) -> Option<u64> {
-    let known = parts.into_iter().filter_map(Number::whole);
-    known.reduce(u64::saturating_add)
+/// What went in: tokens that are new, those that were kept from before, and those that are kept from now on.
+fn went_in([new, kept, keeping]: [Number; 3]) -> UsageTotals {
+    UsageTotals {
+        input_tokens: sum([new.whole(), kept.whole(), keeping.whole()]),
+        cached_tokens: kept.whole(),
+        ..UsageTotals::default()
+    }
 }

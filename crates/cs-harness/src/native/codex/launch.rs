@@ -1,6 +1,5 @@
-use super::super::is_uuid;
 use crate::command::launch_spec;
-use crate::{LaunchSpec, OwnSettings, Permissions, RunFacts};
+use crate::{HarnessKind, LaunchSpec, OwnSettings, Permissions, RunFacts};
 
 /// What holds for every start. Sending analytics holds up each end where the vendor is out of reach, and a connection that is
 /// refused would be tried for ever.
@@ -31,8 +30,7 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
     if let Some(effort) = &facts.effort {
         add(&["-c", &text("model_reasoning_effort", effort)]);
     }
-    // Anything else than a UUID would silently begin a new conversation.
-    match facts.session.as_deref().filter(|id| is_uuid(id)) {
+    match facts.session_of(HarnessKind::Codex) {
         Some(session) => add(&["resume", "--skip-git-repo-check", session, "-"]),
         None => add(&["--skip-git-repo-check", "-C", &facts.cwd, "-"]),
     }

@@ -81,8 +81,7 @@ pub(in super::super) struct Tokens {
 }
 
 fn started(id: &Words) -> Vec<Event> {
-    let id = id.as_deref().filter(|id| !id.is_empty() && id.len() <= 512);
-    let session = id.map(|id| Event::Session { id: id.to_owned() });
+    let session = Event::session(id.or_empty());
     let up = Event::Started {
         version: None,
         servers: Vec::new(),

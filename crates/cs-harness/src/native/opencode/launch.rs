@@ -2,7 +2,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::COMMIT_COMMANDS;
 use crate::command::launch_spec;
-use crate::{LaunchSpec, OwnSettings, Permissions, RunFacts};
+use crate::{HarnessKind, LaunchSpec, OwnSettings, Permissions, RunFacts};
 
 /// The variable that holds configuration of opencode.
 pub(crate) const OPENCODE_CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
@@ -18,7 +18,7 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
     if let Some(effort) = &facts.effort {
         add(&["--variant", effort]);
     }
-    if let Some(session) = &facts.session {
+    if let Some(session) = facts.session_of(HarnessKind::Opencode) {
         add(&["--session", session]);
     }
     if facts.permissions == Permissions::Full {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::classify::ErrorFacts;
 use super::super::read::{Number, Object, Words};
 use super::super::wire::{self, ProviderError};
-use crate::text::{cap_answer, cap_text};
+use crate::text::{cap_answer, cap_text, one_line};
 use crate::{Event, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals};
 
 #[derive(Default, Deserialize)]
@@ -92,7 +92,7 @@ pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
                 mark: TurnMark::Asked,
             };
             Some(
-                wire::session(&message.session)
+                Event::session(message.session.or_empty())
                     .into_iter()
                     .chain([asked])
                     .collect(),
@@ -105,7 +105,7 @@ pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
         "error" => {
             let failed = Event::Failed(trouble(&message.error.0));
             Some(
-                wire::session(&message.session)
+                Event::session(message.session.or_empty())
                     .into_iter()
                     .chain([failed])
                     .collect(),
@@ -128,7 +128,7 @@ fn said(text: &str) -> Vec<Event> {
 fn tool(part: &Part) -> Option<Vec<Event>> {
     let (tool, state) = (part.tool.as_deref()?, &part.state.0);
     let call = cap_text(part.call.or_empty());
-    let about = match state.title.as_deref().map(wire::one_line) {
+    let about = match state.title.as_deref().map(one_line) {
         Some(title) if !title.is_empty() => title,
         Some(_) | None => wire::about(&state.input),
     };
@@ -145,7 +145,7 @@ fn tool(part: &Part) -> Option<Vec<Event>> {
         });
     let started = Event::ToolStart {
         call: call.clone(),
-        tool: wire::one_line(tool),
+        tool: one_line(tool),
         about,
     };
     let ended = Event::ToolEnd { call, ok };

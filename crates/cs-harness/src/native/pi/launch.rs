@@ -1,5 +1,5 @@
 use crate::command::launch_spec;
-use crate::{LaunchSpec, OwnSettings, Permissions, RunFacts};
+use crate::{HarnessKind, LaunchSpec, OwnSettings, Permissions, RunFacts};
 
 /// How pi is started.
 pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
@@ -12,7 +12,7 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
     if let Some(effort) = &facts.effort {
         add(&["--thinking", effort]);
     }
-    if let Some(session) = &facts.session {
+    if let Some(session) = facts.session_of(HarnessKind::Pi) {
         // `--session-id` would begin a new conversation under the name of one that is gone; this one says so.
         add(&["--session", session]);
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::classify::ErrorFacts;
 use super::super::read::{Flag, Number, Object, Words};
 use super::super::wire::{self, ProviderError};
-use crate::text::{cap_answer, cap_text};
+use crate::text::{cap_answer, cap_text, one_line};
 use crate::{Event, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals};
 
 #[derive(Default, Deserialize)]
@@ -78,14 +78,14 @@ pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
     let message: Message = serde_json::from_slice(line).ok()?;
     let one = |event| Some(vec![event]);
     match message.kind.as_deref()? {
-        "session" => one(wire::session(&message.id)?),
+        "session" => one(Event::session(message.id.or_empty())?),
         "turn_start" => one(Event::Turn {
             mark: TurnMark::Asked,
         }),
         "message_end" => spoken(&message.message.0),
         "tool_execution_start" => one(Event::ToolStart {
             call: cap_text(message.tool_call_id.or_empty()),
-            tool: wire::one_line(message.tool_name.or_empty()),
+            tool: one_line(message.tool_name.or_empty()),
             about: wire::about(&message.args),
         }),
         "tool_execution_end" => one(Event::ToolEnd {
