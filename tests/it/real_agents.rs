@@ -77,6 +77,31 @@ fn an_answer_counts_although_its_agent_stays() {
     );
 }
 
+#[test]
+fn an_agent_that_ends_before_it_reads_what_it_is_told_has_not_succeeded() {
+    for harness in ["claude", "codex", "opencode", "pi", "json-lines"] {
+        let desk = desk_with(harness);
+        let program = desk.path("outside/agent");
+        fs::write(
+            &program,
+            "#!/bin/sh\necho . >>OUT/starts; exit 0\n"
+                .replace("OUT", desk.path("outside").to_str().expect("UTF-8")),
+        )
+        .expect("written");
+        let card = desk.send(&"Do it. ".repeat(4_000));
+        desk.run_once();
+        let run = the_run(&desk, &card);
+        assert_eq!(desk.lines("starts"), 1, "{harness}");
+        assert_eq!(
+            (run["failure"].as_str(), run["tries"].as_u64()),
+            (Some("agent"), Some(1)),
+            "{harness}: {run}"
+        );
+        assert_eq!(desk.said_by(&card, "agent"), Vec::<String>::new(), "{harness}");
+        desk.no_process_is_left();
+    }
+}
+
 /// FB-4, FB-5: once, with one notice; a person's retry tries it.
 #[test]
 fn a_sign_in_that_is_refused_ends_the_agent_at_once_and_a_retry_recovers() {
@@ -148,13 +173,18 @@ fn a_conversation_goes_on_and_one_that_was_lost_is_told_again() {
     );
     desk.ok(&["send", "--card", &card, "The second message"]);
     let said = desk.run_once_saying();
-    let prompt = outside(&desk, "prompt");
-    assert!(
-        !prompt.contains("The first message"),
-        "its conversation has that: {prompt}"
-    );
     assert!(said.contains("began a new one"), "{said}");
-    assert!(desk.ok(&["show", &card]).contains("began a new one"));
+    let (argv, prompt) = (outside(&desk, "argv"), outside(&desk, "prompt"));
+    let last = argv.lines().last().unwrap_or_default();
+    assert!(!last.contains("--resume"), "it begins again: {argv}");
+    assert!(prompt.contains("The first message"), "{prompt}");
+    assert!(prompt.contains("The second message"), "{prompt}");
+    assert_eq!(the_run(&desk, &card)["tries"], 0);
+    assert_eq!(
+        desk.said_by(&card, "agent"),
+        ["First.", "Second."],
+        "what it answered without knowing does not count"
+    );
     does(&desk, "begin; answer Third.");
     desk.ok(&["send", "--card", &card, "The third message"]);
     desk.run_once();
@@ -163,10 +193,6 @@ fn a_conversation_goes_on_and_one_that_was_lost_is_told_again() {
         argv.contains("--resume 00000000-0000-4000-8000-00000000000b"),
         "{argv}"
     );
-    assert!(prompt.contains("The first message"), "{prompt}");
-    desk.ok(&["send", "--card", &card, "The fourth message"]);
-    desk.run_once();
-    let prompt = outside(&desk, "prompt");
     assert!(!prompt.contains("The first message"), "once is enough: {prompt}");
 }
 

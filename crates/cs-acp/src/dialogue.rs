@@ -87,7 +87,7 @@ impl Dialogue {
             return Vec::new();
         }
         let Some(message) = Message::read(line) else {
-            return vec![unknown("no message", &String::from_utf8_lossy(line))];
+            return vec![unknown("no message", line)];
         };
         match (message.method, message.id) {
             (Some(method), Some(id)) => self.asked(&method, &id, &message.params),
@@ -103,7 +103,7 @@ impl Dialogue {
 
     /// A line that was too long to be held.
     pub(crate) fn long_line(&self) -> Vec<Step> {
-        vec![unknown("a line that is too long", "")]
+        vec![unknown("a line that is too long", b"")]
     }
 
     /// The bridge is to stop.
@@ -122,10 +122,13 @@ impl Dialogue {
     pub(crate) fn late(&mut self) -> Vec<Step> {
         match self.stage {
             Stage::Stopping => self.over(STOPPED),
-            _ => self.fail(own_trouble(
-                FailureClass::Infrastructure,
-                "the agent did not answer before it was asked to work",
-            )),
+            _ => {
+                let said = "the agent did not answer before it was asked to work";
+                self.fail(Trouble {
+                    matter: Matter::NoAnswer,
+                    ..own_trouble(FailureClass::Infrastructure, said)
+                })
+            }
         }
     }
 
@@ -138,7 +141,10 @@ impl Dialogue {
     /// More is to be said to the agent than it listens to.
     pub(crate) fn unheard(&mut self) -> Vec<Step> {
         let said = "the agent asks again and again and does not listen to the answers";
-        self.fail(own_trouble(FailureClass::Agent, said))
+        self.fail(Trouble {
+            matter: Matter::NotListening,
+            ..own_trouble(FailureClass::Agent, said)
+        })
     }
 
     /// The agent could not be started.
@@ -210,9 +216,13 @@ impl Dialogue {
         };
         match (way, &self.start.session) {
             (Way::Resume | Way::Load, Some(session)) => params["sessionId"] = json!(session),
-            (Way::New, Some(_)) => steps.push(progress(
-                "the agent cannot go on with a conversation: it begins a new one".to_owned(),
-            )),
+            (Way::New, Some(_)) => {
+                let said = "the agent cannot go on with a conversation: it begins a new one and is told what was said before";
+                steps.push(progress(said.to_owned()));
+                if let Some(before) = self.start.history.take() {
+                    self.start.prompt = format!("{before}\n\n{}", self.start.prompt);
+                }
+            }
             (_, None) => {}
         }
         self.stage = Stage::Opening(way);
@@ -227,15 +237,13 @@ impl Dialogue {
         };
         // What was said again is no news.
         self.told = Told::default();
-        let Some(session) = session.filter(|session| !session.is_empty() && session.len() <= 512) else {
+        let session = session.unwrap_or_default();
+        let Some(named) = Event::session(&session) else {
             let said = "the agent gave no name for the conversation";
             return self.fail(own_trouble(FailureClass::Agent, said));
         };
         self.session = session;
         let choices = choices(result, &self.session, &self.start);
-        let named = Event::Session {
-            id: self.session.clone(),
-        };
         let mut steps = vec![Step::Tell(named)];
         steps.extend(choices.missing.into_iter().map(progress));
         steps.extend(self.choose(choices.made.into_iter()));
@@ -279,7 +287,7 @@ impl Dialogue {
             ("session/update", _) => Vec::new(),
             // An agent's own additions begin like this, and may be left alone.
             (own, _) if own.starts_with('_') || own.starts_with("$/") => Vec::new(),
-            _ => vec![unknown(method, &params.to_string())],
+            _ => vec![unknown(method, params.to_string().as_bytes())],
         }
     }
 
@@ -342,11 +350,8 @@ fn progress(text: String) -> Step {
     Step::Tell(Event::Progress { text })
 }
 
-fn unknown(kind: &str, body: &str) -> Step {
-    Step::Tell(Event::Unknown {
-        kind: cap_text(kind),
-        body: cap_text(body),
-    })
+fn unknown(kind: &str, message: &[u8]) -> Step {
+    Step::Tell(Event::unknown(kind, message))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What an agent offers, and what is chosen of it.
 
+use cs_harness::one_line;
 use serde_json::{Value, json};
 
-use crate::permission::short;
 use crate::start::Start;
 
 /// How a conversation is begun or gone on with.
@@ -62,7 +62,7 @@ pub(crate) fn choices(opened: &Value, session: &str, start: &Start) -> Choices {
             Some(choice) => choices.made.push(choice),
             None => choices.missing.push(format!(
                 "the agent lets nobody choose its model: it uses its own, not {}",
-                short(model)
+                one_line(model)
             )),
         }
     }
@@ -71,7 +71,7 @@ pub(crate) fn choices(opened: &Value, session: &str, start: &Start) -> Choices {
             Some(choice) => choices.made.push(choice),
             None => choices.missing.push(format!(
                 "the agent lets nobody choose its effort: it uses its own, not {}",
-                short(effort)
+                one_line(effort)
             )),
         }
     }
@@ -125,6 +125,7 @@ mod tests {
     fn start() -> Start {
         Start {
             prompt: "do it".to_owned(),
+            history: None,
             session: None,
             cwd: "/tree".to_owned(),
             permissions: Permissions::Full,

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use cs_harness::Permissions;
+use cs_harness::{Permissions, one_line};
 use serde_json::Value;
 
 use crate::command::Command;
@@ -30,10 +30,10 @@ impl Call {
     pub(crate) fn learn(&mut self, message: &Value) {
         let text = |key: &str| message.get(key).and_then(Value::as_str);
         if let Some(title) = text("title") {
-            self.title = short(title);
+            self.title = one_line(title);
         }
         if let Some(kind) = text("kind") {
-            self.kind = short(kind);
+            self.kind = one_line(kind);
         }
         let input = message.get("rawInput").unwrap_or(&Value::Null);
         for place in places(message, input) {
@@ -122,15 +122,6 @@ fn places(message: &Value, input: &Value) -> Vec<String> {
         }
     })
     .collect()
-}
-
-/// A title that people see, cut.
-pub(crate) fn short(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    match line.char_indices().nth(200) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
 }
 
 /// What a request for permission is answered with.

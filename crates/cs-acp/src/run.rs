@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use cs_harness::{ANSWER_WITHIN, UNREAD_MAX_BYTES};
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,7 +20,7 @@ use crate::start::Start;
 pub struct Spec {
     /// The agent: a program and its arguments. It gets the environment and the directory of the bridge, and its standard error.
     pub argv: Vec<String>,
-    /// How long each answer before the prompt may take: agents were seen to need ten seconds to start on a busy machine.
+    /// How long each answer before the prompt may take.
     pub answer_within: Duration,
     /// How long an agent may take to end when nothing more is said, and a prompt that was called off.
     pub end_within: Duration,
@@ -30,7 +31,7 @@ impl Spec {
     pub fn new(argv: Vec<String>) -> Self {
         Self {
             argv,
-            answer_within: Duration::from_secs(80),
+            answer_within: ANSWER_WITHIN,
             end_within: Duration::from_secs(3),
         }
     }
@@ -252,9 +253,6 @@ struct Unsaid {
     longest: usize,
 }
 
-/// Beside the longest message so many bytes may be unsaid: an agent that asks has to listen.
-const UNSAID_MAX_BYTES: usize = 1024 * 1024;
-
 impl Unsaid {
     fn push(&mut self, message: &str) {
         self.longest = self.longest.max(message.len());
@@ -262,7 +260,7 @@ impl Unsaid {
     }
 
     fn is_too_much(&self) -> bool {
-        self.bytes.len() > self.longest + UNSAID_MAX_BYTES
+        self.bytes.len() > self.longest + UNREAD_MAX_BYTES
     }
 }
 

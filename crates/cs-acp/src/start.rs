@@ -6,6 +6,9 @@ use serde::Deserialize;
 pub(crate) struct Start {
     /// The prompt, whole.
     pub(crate) prompt: String,
+    /// What was said before, for an agent that cannot go on with its conversation.
+    #[serde(default)]
+    pub(crate) history: Option<String>,
     /// The agent's own conversation to go on with.
     #[serde(default)]
     pub(crate) session: Option<String>,

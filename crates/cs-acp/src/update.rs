@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cs_harness::{Event, Tail, UsageReport, UsageSpan, UsageTotals, cap_text};
+use cs_harness::{Event, Tail, UsageReport, UsageSpan, UsageTotals, one_line};
 use serde_json::Value;
 
-use crate::permission::{Call, short};
+use crate::permission::Call;
 
 /// Of so many tool calls it is remembered what they are.
 const CALLS_MAX: usize = 1000;
@@ -48,10 +48,7 @@ impl Told {
             | "notice"
             | "compaction_update"
             | "compaction_summary_chunk" => Vec::new(),
-            _ => vec![Event::Unknown {
-                kind: cap_text(kind),
-                body: cap_text(&update.to_string()),
-            }],
+            _ => vec![Event::unknown(kind, update.to_string().as_bytes())],
         }
     }
 
@@ -76,7 +73,7 @@ impl Told {
         let is_new = message.is_some() && self.message.as_deref() != message;
         let before = if is_new { self.said() } else { None };
         if is_new {
-            self.message = message.map(short);
+            self.message = message.map(one_line);
         }
         let content = update.get("content").unwrap_or(&Value::Null);
         if let Some(text) = content.get("text").and_then(Value::as_str) {
@@ -113,7 +110,7 @@ impl Told {
 }
 
 fn started(id: &str, update: &Value, call: &Call) -> Event {
-    let name = update.get("name").and_then(Value::as_str).map(short);
+    let name = update.get("name").and_then(Value::as_str).map(one_line);
     let kind = Some(call.kind.clone()).filter(|kind| !kind.is_empty());
     Event::ToolStart {
         call: id.to_owned(),
@@ -123,7 +120,7 @@ fn started(id: &str, update: &Value, call: &Call) -> Event {
 }
 
 fn id_of(message: &Value) -> Option<String> {
-    message.get("toolCallId")?.as_str().map(short)
+    message.get("toolCallId")?.as_str().map(one_line)
 }
 
 /// What the conversation has cost by now, where an agent tells it.

@@ -115,7 +115,9 @@ pub(crate) fn trouble(error: &RpcError) -> Trouble {
     let status = u16::try_from(status)
         .ok()
         .filter(|status| (400..600).contains(status));
-    Trouble::of_error(status, word, &message)
+    // Where the provider's own message stands in the data, its status stands at the beginning of that.
+    let in_details = || Trouble::of_error(None, None, details?).status;
+    Trouble::of_error(status.or_else(in_details), word, &message)
 }
 
 #[cfg(test)]
@@ -143,6 +145,11 @@ mod tests {
             (
                 json!({"code": -32603, "message": "Internal error",
                     "data": {"details": "401 Incorrect API key provided: dummy."}}),
+                Class::Authentication,
+            ),
+            (
+                json!({"code": -32603, "message": "Internal error",
+                    "data": {"details": "403 Country, region, or territory not supported"}}),
                 Class::Authentication,
             ),
             (

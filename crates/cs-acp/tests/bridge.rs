@@ -175,7 +175,58 @@ async fn an_agent_that_asks_and_never_listens_is_given_up() {
     let script = format!(r#"open; while say '{{"id":"{id}","method":"fs/read_text_file"}}'; do :; done"#);
     let attempt = lead_sh(&script).await;
     assert_eq!(attempt.code, 1);
-    assert_failed(&attempt, FailureClass::Agent, FailureCause::Told(None));
+    assert_failed(&attempt, FailureClass::Agent, FailureCause::NotListening);
+}
+
+/// Nothing of it is held: neither notifications, nor the ends of calls that nobody began, nor words.
+#[tokio::test]
+async fn an_agent_that_floods_is_led_on_to_its_end() {
+    let long = "x".repeat(4000);
+    let script = format!(
+        r#"open
+        i=0; while [ $i -lt 3000 ]; do
+            say '{{"method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{long}"}}}}}}}}'
+            say '{{"method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"tool_call","toolCallId":"'$i'","title":"{long}","status":"pending"}}}}}}'
+            i=$((i+1))
+        done
+        words last; end"#
+    );
+    let attempt = lead_sh(&script).await;
+    assert_eq!(
+        attempt.task,
+        TaskEnd::Answered {
+            text: "last".to_owned()
+        }
+    );
+}
+
+#[tokio::test]
+async fn an_agent_that_refuses_to_begin_is_told_by_its_error() {
+    let refusal = r#"hear; say '{"id":1,"error":{"code":-32603,"message":"Internal error","data":{"details":"402 Insufficient credits"}}}'; hear"#;
+    assert_failed(
+        &lead_sh(refusal).await,
+        FailureClass::Credit,
+        FailureCause::Told(Some(402)),
+    );
+    let refusal = r#"hear; say '{"id":1,"error":"no"}'; hear"#;
+    assert_failed(
+        &lead_sh(refusal).await,
+        FailureClass::Agent,
+        FailureCause::Told(None),
+    );
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_while_it_waits_for_a_permission_has_not_succeeded() {
+    let asks = r#"say '{"id":"p","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"1","title":"ls","kind":"execute"},"options":[{"optionId":"yes","kind":"allow_once"}]}}'"#;
+    for (end, class, cause) in [
+        ("exit 0", FailureClass::Agent, FailureCause::NoEndMark),
+        ("exit 3", FailureClass::Agent, FailureCause::ExitCode(3)),
+        ("kill -9 $$", FailureClass::Interrupted, FailureCause::Signal(9)),
+    ] {
+        let attempt = lead_sh(&format!("open; words half; {asks}; {end}")).await;
+        assert_failed(&attempt, class, cause);
+    }
 }
 
 #[tokio::test]
@@ -191,7 +242,7 @@ async fn an_agent_that_never_answers_is_given_up() {
     };
     let attempt = lead(spec, facts).await;
     assert_eq!(attempt.code, 1);
-    assert_failed(&attempt, FailureClass::Infrastructure, FailureCause::Told(None));
+    assert_failed(&attempt, FailureClass::Infrastructure, FailureCause::NoAnswer);
 }
 
 #[tokio::test]

@@ -79,6 +79,21 @@ impl Task {
             until: None,
         }
     }
+
+    /// A failure of which the agent said when its provider takes work again, or did not.
+    pub(crate) fn refused(class: FailureClass, reason: String, again: Option<AskAgain>, now: Time) -> Self {
+        let is_unknown = class == FailureClass::RateLimit && again.is_none();
+        let reason = if is_unknown {
+            format!("{reason}; until when was not stated")
+        } else {
+            reason
+        };
+        Self::Failed {
+            class,
+            reason,
+            until: again.map(|again| until(again, now)),
+        }
+    }
 }
 
 /// What an attempt used up, and the process that did.
@@ -209,11 +224,7 @@ impl AttemptOutcome {
             },
             TaskEnd::Failed {
                 class, again, public, ..
-            } => Task::Failed {
-                class,
-                reason: public,
-                until: again.map(|again| until(again, now)),
-            },
+            } => Task::refused(class, public, again, now),
         };
         Self::of(task, by)
     }
@@ -333,6 +344,26 @@ mod tests {
         for never in [AskAgain::AtUnix(i64::MAX), AskAgain::AfterMs(u64::MAX)] {
             assert_eq!(until(never, now), now.plus(LONGEST_PARK));
         }
+    }
+
+    #[test]
+    fn a_limit_whose_end_was_not_stated_says_so() {
+        let now = Time::from_unix_micros(1_800_000_000_000_000);
+        let reason = |class, again| {
+            let Task::Failed { reason, .. } = Task::refused(class, "refused".to_owned(), again, now) else {
+                panic!("it is a failure");
+            };
+            reason
+        };
+        assert_eq!(
+            reason(FailureClass::RateLimit, None),
+            "refused; until when was not stated"
+        );
+        assert_eq!(
+            reason(FailureClass::RateLimit, Some(AskAgain::AfterMs(1))),
+            "refused"
+        );
+        assert_eq!(reason(FailureClass::Overloaded, None), "refused");
     }
 
     #[test]

@@ -41,8 +41,9 @@ pub(crate) fn compose(
         .filter(|ask| ask.given == Some(claimed.epoch))
         .collect();
     let mut parts = Vec::new();
+    let mut before = history(brief, &news, &answered);
     if conversation.session.is_none() || conversation.is_lacking {
-        parts.extend(history(brief, &news, &answered));
+        parts.extend(before.take());
     }
     parts.extend(brief.brief.clone());
     parts.extend(news.iter().map(|turn| turn.body.clone()));
@@ -59,6 +60,7 @@ pub(crate) fn compose(
         wake: wake(claimed, &answered),
         prompt: parts.join("\n\n"),
         session: conversation.session.clone(),
+        history: before,
         answer: answered.last().map(|ask| GivenAnswer {
             question: ask.question.clone(),
             text: ask.answer.clone().unwrap_or_default(),

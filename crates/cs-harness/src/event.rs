@@ -1,6 +1,8 @@
 use cs_model::FailureClass;
 use serde::{Deserialize, Serialize};
 
+use crate::text::beginning;
+
 /// What an agent said, in the same words for every harness. This is also the wire type of the transcript.
 ///
 /// Texts are capped when the event is made ([`crate::TEXT_MAX_BYTES`], [`crate::ANSWER_MAX_BYTES`]) and say so themselves.
@@ -97,6 +99,11 @@ pub enum Event {
         /// The message as it was written.
         body: String,
     },
+    /// More such messages than anybody keeps: they are only counted.
+    NotKept {
+        /// How many.
+        messages: u64,
+    },
 }
 
 /// The longest name of a conversation, in bytes.
@@ -107,6 +114,14 @@ impl Event {
     pub fn session(id: &str) -> Option<Self> {
         let is_good = !id.is_empty() && id.len() <= SESSION_MAX_BYTES;
         is_good.then(|| Self::Session { id: id.to_owned() })
+    }
+
+    /// A message that was not understood: its kind and its beginning, at most 64 bytes and 4 KiB.
+    pub fn unknown(kind: &str, message: &[u8]) -> Self {
+        Self::Unknown {
+            kind: kind[..kind.floor_char_boundary(64)].to_owned(),
+            body: beginning(message.trim_ascii_end()),
+        }
     }
 }
 
@@ -169,6 +184,10 @@ pub enum Matter {
     MoneyCap,
     /// The agent does not know the conversation that it was to go on with.
     NoSuchSession,
+    /// The agent was led by a dialogue and did not answer in time what comes before its prompt.
+    NoAnswer,
+    /// The agent was led by a dialogue, asked on and on, and did not read the answers.
+    NotListening,
 }
 
 /// When a provider wants to be asked again.
@@ -352,6 +371,7 @@ mod tests {
                 kind: "x".to_owned(),
                 body: text(),
             },
+            Event::NotKept { messages: 7 },
         ];
         for event in all {
             let line = serde_json::to_string(&event).unwrap();

@@ -2,7 +2,7 @@ use std::fmt;
 
 use cs_model::FailureClass;
 
-use crate::HarnessKind;
+use crate::{ANSWER_WITHIN, HarnessKind, UNREAD_MAX_BYTES};
 
 /// What exactly happened, in our own words: it holds nothing that the agent or the operating system said, and no path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,10 @@ pub enum FailureCause {
     MoneyCap,
     /// The agent does not know the conversation that it was to go on with: only a new one can help.
     NoSuchSession,
+    /// The agent did not answer the bridge in time what comes before its prompt.
+    NoAnswer,
+    /// The agent asked the bridge on and on, and did not read the answers.
+    NotListening,
 }
 
 /// Renders the sentence about a failure that everybody may read: how the program ended where the agent itself failed, and
@@ -72,6 +76,14 @@ fn by_cause(who: &str, cause: FailureCause) -> Option<String> {
         FailureCause::NoSuchSession => Some(format!(
             "{who} does not know the conversation that it was to go on with"
         )),
+        FailureCause::NoAnswer => Some(format!(
+            "{who} did not answer within {} s what it is asked before its prompt (`initialize`, `session/new`)",
+            ANSWER_WITHIN.as_secs()
+        )),
+        FailureCause::NotListening => Some(format!(
+            "{who} asks on and on and does not read the answers: more than {} KiB of them wait",
+            UNREAD_MAX_BYTES / 1024
+        )),
         FailureCause::NotStarted
         | FailureCause::ExitCode(_)
         | FailureCause::Signal(_)
@@ -97,9 +109,11 @@ fn ended(who: &str, cause: FailureCause) -> String {
         FailureCause::Told(None) => format!("{who} said that it failed"),
         FailureCause::Told(Some(status)) => format!("{who} met an error of its provider (status {status})"),
         FailureCause::NoEndMark => format!("{who} ended without saying that it was done"),
-        FailureCause::TurnCap | FailureCause::MoneyCap | FailureCause::NoSuchSession => {
-            format!("{who} stopped")
-        }
+        FailureCause::TurnCap
+        | FailureCause::MoneyCap
+        | FailureCause::NoSuchSession
+        | FailureCause::NoAnswer
+        | FailureCause::NotListening => format!("{who} stopped"),
     }
 }
 
@@ -140,6 +154,8 @@ impl fmt::Display for FailureCause {
             Self::NoSuchSession => {
                 f.write_str("the agent does not know the conversation that it was to go on with")
             }
+            Self::NoAnswer => f.write_str("the agent did not answer in time what comes before its prompt"),
+            Self::NotListening => f.write_str("the agent asked on and on and did not read the answers"),
         }
     }
 }
@@ -188,6 +204,8 @@ mod tests {
             FailureCause::TurnCap,
             FailureCause::MoneyCap,
             FailureCause::NoSuchSession,
+            FailureCause::NoAnswer,
+            FailureCause::NotListening,
         ];
         let reason = |cause| public_reason(HarnessKind::Plain, FailureClass::Agent, cause) + "\n";
         let table: String = causes.into_iter().map(reason).collect();
@@ -205,6 +223,8 @@ mod tests {
         the agent's command has asked the model as often as it may
         the agent's command has spent as much as it may
         the agent's command does not know the conversation that it was to go on with
+        the agent's command did not answer within 80 s what it is asked before its prompt (`initialize`, `session/new`)
+        the agent's command asks on and on and does not read the answers: more than 1024 KiB of them wait
         ");
     }
 

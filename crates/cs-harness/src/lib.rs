@@ -52,7 +52,7 @@ pub use kind::{HarnessKind, UnknownHarness};
 pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile, RunFacts, Wake};
 pub use line::{LINE_MAX_BYTES, Line};
 pub use mask::names_a_secret;
-pub use native::{COMMIT_COMMANDS, SessionFiles, SessionReader};
+pub use native::{ANSWER_WITHIN, COMMIT_COMMANDS, SessionFiles, SessionReader, UNREAD_MAX_BYTES};
 pub use outcome::{Outcome, ProcessEnd, TaskEnd};
 pub use price::{PRICES_OF, Price, price_of};
 pub use probe::{

@@ -15,6 +15,7 @@ mod stderr;
 mod wire;
 
 pub(crate) use acp::Acp;
+pub use acp::{ANSWER_WITHIN, UNREAD_MAX_BYTES};
 pub(crate) use claude::CLAUDE;
 pub(crate) use codex::CODEX;
 pub(crate) use opencode::{OPENCODE, OPENCODE_CONFIG};
@@ -113,6 +114,8 @@ fn failed(kind: HarnessKind, trouble: &Trouble, seen: &Seen) -> TaskEnd {
         Matter::TurnCap => FailureCause::TurnCap,
         Matter::MoneyCap => FailureCause::MoneyCap,
         Matter::NoSuchSession => FailureCause::NoSuchSession,
+        Matter::NoAnswer => FailureCause::NoAnswer,
+        Matter::NotListening => FailureCause::NotListening,
     };
     // A stated time may stand in what was told on the way only. A wait of the agent's own choice is no statement.
     let before = seen.retrying().filter(|before| before.class == trouble.class);

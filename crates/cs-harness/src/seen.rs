@@ -127,6 +127,7 @@ impl Seen {
             Event::Session { id } => self.session = Some(id.clone()),
             Event::Final { text } => self.final_text = Some(text.clone()),
             Event::Unknown { .. } => self.unknown = self.unknown.saturating_add(1),
+            Event::NotKept { messages } => self.unknown = self.unknown.saturating_add(*messages),
         }
     }
 

@@ -63,6 +63,12 @@ pub(crate) fn cap_said(text: &str) -> String {
     text[..text.floor_char_boundary(4096)].to_owned()
 }
 
+/// The beginning of what was written, at most 4 KiB, with what is not UTF-8 replaced.
+pub(crate) fn beginning(bytes: &[u8]) -> String {
+    let some = bytes.get(..4096).unwrap_or(bytes);
+    cap_said(&String::from_utf8_lossy(some))
+}
+
 /// The end of a text of an error: at most 4 KiB.
 pub(crate) fn tail_said(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(4096))..]

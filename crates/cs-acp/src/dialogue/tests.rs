@@ -6,6 +6,7 @@ use super::*;
 fn start() -> Start {
     Start {
         prompt: "do it".to_owned(),
+        history: None,
         session: None,
         cwd: "/tree".to_owned(),
         permissions: Permissions::Edit,
@@ -124,6 +125,47 @@ fn a_conversation_is_loaded_and_what_is_said_again_is_left_out() {
         &json!({"id": 3, "result": {"stopReason": "end_turn"}}),
     );
     assert_eq!(steps, [Step::Tell(Event::End { ok: true }), Step::Over(ANSWERED)]);
+}
+
+#[test]
+fn an_agent_that_cannot_go_on_is_told_what_was_said_before() {
+    for (session, prompt) in [(Some("old"), "It was said.\n\ndo it"), (None, "do it")] {
+        let mut dialogue = Dialogue::new(Start {
+            session: session.map(str::to_owned),
+            history: Some("It was said.".to_owned()),
+            ..start()
+        });
+        dialogue.greet();
+        let steps = say(&mut dialogue, &json!({"id": 1, "result": {"protocolVersion": 1}}));
+        let is_told = steps.iter().any(
+            |step| matches!(step, Step::Tell(Event::Progress { text }) if text.contains("begins a new one")),
+        );
+        assert_eq!(is_told, session.is_some());
+        let steps = say(&mut dialogue, &json!({"id": 2, "result": {"sessionId": "new"}}));
+        let params = json!({"sessionId": "new", "prompt": [{"type": "text", "text": prompt}]});
+        assert_eq!(sent(&steps), [("session/prompt", &params)]);
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_message_that_is_not_known_is_bounded() {
+    let long = "x".repeat(100_000);
+    let mut dialogue = prompting(start());
+    let method = json!({"method": long, "params": {"x": long}}).to_string();
+    let update = json!({"method": "session/update", "params": {"sessionId": "s",
+        "update": {"sessionUpdate": long, "x": long}}});
+    for line in [method, update.to_string(), long.clone()] {
+        let steps = dialogue.line(line.as_bytes());
+        let [Step::Tell(Event::Unknown { kind, body })] = &steps[..] else {
+            panic!("{steps:?}")
+        };
+        assert!(
+            kind.len() <= 64 && body.len() <= 4096,
+            "{} {}",
+            kind.len(),
+            body.len()
+        );
+    }
 }
 
 #[test]

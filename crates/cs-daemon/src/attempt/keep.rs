@@ -7,14 +7,14 @@ use cs_harness::{
     FailureCause, Harness, HarnessKind, Outcome, ProcessEnd, TaskEnd, UsageTotals, public_reason,
 };
 use cs_journal::{ClaimedRun, Settling, Started};
-use cs_model::Cap;
+use cs_model::{Cap, FailureClass};
 use cs_supervise::{AgentExit, ExecutionDir, Limit};
 
 use super::setup::{setup_failed, setup_status};
 use super::{Trouble, session};
 use crate::context::Context;
 use crate::executions::{Allowance, AttemptFile, EndedFor, ExecutionEnd, last_words};
-use crate::outcome::{AttemptOutcome, Budget, Spent, Task, process_end, until};
+use crate::outcome::{AttemptOutcome, Budget, Spent, Task, process_end};
 
 /// The end of an attempt, on its way to the ledger.
 pub(super) struct End {
@@ -23,6 +23,8 @@ pub(super) struct End {
     allowance: Allowance,
     used: UsageTotals,
     ended_for: Option<EndedFor>,
+    /// Whether its agent knew nothing of what was said before, and should have.
+    fell_back: bool,
     ended: ExecutionEnd,
 }
 
@@ -40,10 +42,12 @@ impl End {
         ended
             .seen
             .observe_stderr(&last_words(&errors).unwrap_or_default());
-        session::look_at(cx, row, (&name, file.as_ref()), &ended.seen)?;
+        let which = (name.as_str(), harness.kind(), file.as_ref());
+        let fell_back = session::look_at(cx, row, which, &ended.seen)?;
         let mut end = Self {
             used: UsageTotals::default(),
             ended_for,
+            fell_back,
             allowance: file.as_ref().map(|file| file.allowance).unwrap_or_default(),
             name,
             harness,
@@ -70,6 +74,7 @@ impl End {
     pub(super) fn keep(mut self, cx: &Context, started: Started) -> Result<Settling, Trouble> {
         match (self.ended.limit(), self.ended_for.take()) {
             (Some(limit), _) => keep_limited(cx, started, limit, self),
+            (None, Some(EndedFor::FellBack)) => keep_fallen_back(cx, started, &self),
             (None, Some(why)) => keep_ended_for(cx, started, why, self),
             (None, None) if self.ended.was_stopped() => {
                 let outcome = AttemptOutcome::stopped(self.spent(&started));
@@ -98,11 +103,13 @@ impl End {
 
 /// Makes the outcome durable.
 fn keep_outcome(cx: &Context, started: Started, outcome: Outcome, end: End) -> Result<Settling, Trouble> {
-    let run = started.row().run;
     let cause = match &outcome.task {
         TaskEnd::Failed { cause, .. } => Some(*cause),
         TaskEnd::Answered { .. } | TaskEnd::Asked { .. } | TaskEnd::OfferedLanding { .. } => None,
     };
+    if end.fell_back && cause.is_none() {
+        return keep_fallen_back(cx, started, &end);
+    }
     let mut outcome = AttemptOutcome::new(outcome, (cx.new_ask(), cx.deps.clock.now()), end.spent(&started));
     let execution = cx.state.execution(&end.name);
     let said = || last_words(&ExecutionDir::at(execution.clone()).stderr_spool()).unwrap_or_default();
@@ -115,13 +122,37 @@ fn keep_outcome(cx: &Context, started: Started, outcome: Outcome, end: End) -> R
         Some(FailureCause::MoneyCap) => outcome.task = own_cap(kind, Budget::Spend),
         Some(FailureCause::NoSuchSession) => {
             // Asked for it again, the agent would say the same again.
-            let settling = started.outcome(&serde_json::to_string(&outcome)?)?;
-            cx.journal.forget_session(run)?;
-            return Ok(settling);
+            return keep_without_session(cx, started, &outcome);
         }
         Some(_) | None => {}
     }
     keep(started, &outcome, &end.ended)
+}
+
+/// Makes the outcome durable of an attempt whose agent knew nothing of what was said before: whatever it came to, it does not count. The
+/// next one begins a new conversation and is told all of it.
+fn keep_fallen_back(cx: &Context, started: Started, end: &End) -> Result<Settling, Trouble> {
+    let reason = format!(
+        "{} did not go on with its conversation and began a new one, without what was said before: what it answered does not count, and it \
+         starts again with all of it",
+        end.harness.kind().label()
+    );
+    let outcome = AttemptOutcome::of(
+        Task::failed(FailureClass::Interrupted, reason),
+        end.spent(&started),
+    );
+    keep_without_session(cx, started, &outcome)
+}
+
+fn keep_without_session(
+    cx: &Context,
+    started: Started,
+    outcome: &AttemptOutcome,
+) -> Result<Settling, Trouble> {
+    let run = started.row().run;
+    let settling = started.outcome(&serde_json::to_string(outcome)?)?;
+    cx.journal.forget_session(run)?;
+    Ok(settling)
 }
 
 /// An agent that ended by itself when it had used up what it was told that it may.
@@ -147,17 +178,14 @@ fn keep_ended_for(cx: &Context, started: Started, why: EndedFor, end: End) -> Re
         return keep_outcome(cx, started, outcome, end);
     }
     let task = match why {
+        EndedFor::FellBack => return keep_fallen_back(cx, started, &end),
         EndedFor::Silent { class, reason } => Task::failed(class, reason),
         EndedFor::UsedUp { budget, reason } => Task::Capped { budget, reason },
-        EndedFor::Trouble { trouble } => Task::Failed {
-            class: trouble.class,
-            reason: public_reason(
-                end.harness.kind(),
-                trouble.class,
-                FailureCause::Told(trouble.status),
-            ),
-            until: trouble.again.map(|again| until(again, cx.deps.clock.now())),
-        },
+        EndedFor::Trouble { trouble } => {
+            let cause = FailureCause::Told(trouble.status);
+            let reason = public_reason(end.harness.kind(), trouble.class, cause);
+            Task::refused(trouble.class, reason, trouble.again, cx.deps.clock.now())
+        }
     };
     let outcome = AttemptOutcome::of(task, end.spent(&started));
     keep(started, &outcome, &end.ended)
@@ -169,7 +197,8 @@ fn keep_limited(cx: &Context, started: Started, limit: Limit, end: End) -> Resul
         .allowance
         .used_up(limit)
         .unwrap_or((Cap::Wall, limit.to_string()));
-    if let Some(outcome) = answer_in_order(end.harness.as_ref(), &end.ended) {
+    let in_order = answer_in_order(end.harness.as_ref(), &end.ended).filter(|_| !end.fell_back);
+    if let Some(outcome) = in_order {
         let row = started.row();
         cx.said(&format!(
             "run {} attempt {} of card {} was interrupted: {reason}; it ended in order, so what it said is its answer",

@@ -56,6 +56,10 @@ pub(super) async fn conversation(
         tracing::warn!(run = %row.run, "another run goes on with the conversation of this one: a new one begins");
         return Ok(Conversation::default());
     }
+    if !kind.resumes(&session) {
+        tracing::warn!(run = %row.run, %kind, "its conversation has a name that cannot be handed back: a new one begins");
+        return Ok(Conversation::default());
+    }
     let mut conversation = Conversation {
         session: Some(session.clone()),
         ..Conversation::default()
@@ -111,18 +115,17 @@ pub(super) fn count(
     Ok(used)
 }
 
-/// Notes and says that an agent did not go on with the conversation that it was asked to go on with.
+/// Notes and says that an agent did not go on with the conversation that it was asked to go on with. Says whether that is so: then what
+/// it answered, it answered without knowing what was said before.
 pub(super) fn look_at(
     cx: &Context,
     row: &ClaimedRun,
-    (name, file): (&str, Option<&AttemptFile>),
+    (name, kind, file): (&str, HarnessKind, Option<&AttemptFile>),
     seen: &Seen,
-) -> Result<(), Trouble> {
-    let Some(asked) = file.and_then(|file| file.session.as_deref()) else {
-        return Ok(());
-    };
-    let Some(got) = seen.fell_back_from(asked) else {
-        return Ok(());
+) -> Result<bool, Trouble> {
+    let asked = file.and_then(|file| file.session.as_deref());
+    let (Some(asked), Some(got)) = (asked, Meter::of(file).fell_back(kind, seen)) else {
+        return Ok(false);
     };
     cx.said(&format!(
         "run {} attempt {} of card {}: its agent did not go on with its conversation and began a new one; its next start gives it all \
@@ -135,7 +138,8 @@ pub(super) fn look_at(
         asked: asked.to_owned(),
         got: got.to_owned(),
     };
-    beside_execution(cx, name, FELL_BACK, &fell_back)
+    beside_execution(cx, name, FELL_BACK, &fell_back)?;
+    Ok(true)
 }
 
 fn beside_execution(cx: &Context, name: &str, file: &str, noted: &impl Serialize) -> Result<(), Trouble> {

@@ -15,7 +15,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use super::batch::Batch;
 use super::errors::{ERRORS_EVERY, Errors};
 use super::keepers::Kept;
-use super::kept::{Bound, push};
+use super::kept::{Bound, Unknowns, push};
 use super::session_file::SessionFile;
 use super::watch::Watch;
 use super::{AttemptFile, ExecutionEnd, Patience, StopLevel, StopSwitch, is_done};
@@ -50,6 +50,7 @@ struct Output<'a> {
     follower: Follower,
     transcript: Option<Transcript>,
     bound: Bound,
+    unknowns: Unknowns,
     /// Gives back the disk of what the transcript holds; nothing where that cannot be done.
     puncher: Option<Puncher>,
     errors: Errors,
@@ -173,8 +174,13 @@ impl<'a> Output<'a> {
         let most_output_bytes = file.as_ref().and_then(|file| file.allowance.most_output_bytes());
         let watch = Watch::of(file.as_ref(), harness.kind());
         let opened = tokio::task::spawn_blocking(move || read_transcript(&path, watch)).await;
-        let (transcript, reached, seen, watch) =
-            opened.map_err(|error| LostSight::Thread(error.into()))??;
+        let Opened {
+            transcript,
+            reached,
+            seen,
+            watch,
+            unknowns,
+        } = opened.map_err(|error| LostSight::Thread(error.into()))??;
         let follower = Follower::open(&dir.stdout_spool(), reached.stdout, LINE_MAX_BYTES)?
             .giving_back(SpoolWindow::default());
         Ok(Self {
@@ -183,6 +189,7 @@ impl<'a> Output<'a> {
             follower,
             transcript: Some(transcript),
             bound: Bound::new(most_output_bytes),
+            unknowns,
             puncher: open_puncher(&dir.stdout_spool()),
             errors: Errors::of(dir),
             seen,
@@ -279,7 +286,7 @@ impl<'a> Output<'a> {
                     let told = self.harness.events(&line);
                     self.watch.hears(&told);
                     for event in told {
-                        push(&mut events, event);
+                        push(&mut events, self.unknowns.keep(event));
                     }
                 }
             }
@@ -342,19 +349,33 @@ pub(super) fn punch(mut puncher: Puncher, kept: u64) -> Option<Puncher> {
 /// How long a follower of the daemon before this one may take to end its last append, in one process with it.
 const HANDOVER_LIMIT: Duration = Duration::from_secs(5);
 
+/// A transcript that is gone on with, and what it holds.
+struct Opened {
+    transcript: Transcript,
+    reached: SpoolOffsets,
+    seen: Seen,
+    watch: Watch,
+    unknowns: Unknowns,
+}
+
 /// Opens a transcript to append to, and folds what it holds.
-fn read_transcript(
-    path: &Path,
-    mut watch: Watch,
-) -> Result<(Transcript, SpoolOffsets, Seen, Watch), LostSight> {
+fn read_transcript(path: &Path, mut watch: Watch) -> Result<Opened, LostSight> {
     let (transcript, resumed) = Transcript::open_within(path, HANDOVER_LIMIT)?;
     let mut seen = Seen::default();
+    let mut unknowns = Unknowns::default();
     let mut reader = TranscriptReader::<Event>::open(path)?;
     while let Some(line) = reader.next_ready()? {
         seen.observe(&line.event);
         watch.observe(&line.event);
+        unknowns.observe(&line.event);
     }
-    Ok((transcript, resumed.reached, seen, watch))
+    Ok(Opened {
+        transcript,
+        reached: resumed.reached,
+        seen,
+        watch,
+        unknowns,
+    })
 }
 
 /// The bytes of a line with its line feed, as a harness reads them.
@@ -367,75 +388,4 @@ fn with_its_end(record: cs_supervise::Record) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::os::unix::fs::FileExt;
-
-    use cs_harness::{AgentConfig, HarnessKind, adapter};
-
-    use super::super::batch::BATCH_MAX_BYTES;
-    use super::*;
-
-    /// Each of them as an event of its own would take some forty times as much.
-    #[tokio::test]
-    async fn short_lines_take_no_more_than_twice_their_disk_in_a_transcript_and_no_more_than_its_limit() {
-        const LINES: usize = 100_000;
-        let scratch = tempfile::tempdir().expect("a directory");
-        let agent = AgentConfig::new("talker", vec!["talker".to_owned()], HarnessKind::Plain);
-        let agent = adapter(&agent.expect("an agent"));
-        for (most_bytes, longest) in [(None, 4 * LINES as u64), (Some(64 << 10), 80 << 10)] {
-            let name = format!("execution-{longest}");
-            let dir = ExecutionDir::create(scratch.path().join(name)).expect("made");
-            std::fs::write(dir.stdout_spool(), "x\n".repeat(LINES)).expect("written");
-            let mut output = Output::open(&dir, agent.as_ref()).await.expect("opened");
-            output.bound = Bound::new(most_bytes);
-            output.drain().await.expect("read");
-            let kept = std::fs::read_to_string(dir.transcript()).expect("kept");
-            assert!(
-                (kept.len() as u64) < longest,
-                "{} bytes for {LINES} lines",
-                kept.len()
-            );
-            assert_eq!(
-                kept.matches("is not kept").count(),
-                usize::from(most_bytes.is_some())
-            );
-            assert_eq!(
-                output.seen.text().lines().filter(|line| *line == "x").count(),
-                LINES
-            );
-        }
-    }
-
-    /// Nobody reads while no daemon runs: what the next one holds of it must not grow with it.
-    #[tokio::test]
-    async fn what_an_agent_left_is_read_in_batches_of_few_bytes_however_long_its_lines_are() {
-        const LINES: u64 = 300;
-        const LINE_BYTES: u64 = 4_000_000;
-        let scratch = tempfile::tempdir().expect("a directory");
-        let dir = ExecutionDir::create(scratch.path().join("execution")).expect("made");
-        // The lines are holes that end, so they take no disk.
-        let spool = File::create(dir.stdout_spool()).expect("made");
-        for line in 1..=LINES {
-            spool.write_all_at(b"\n", line * LINE_BYTES - 1).expect("written");
-        }
-        let agent = AgentConfig::new("talker", vec!["talker".to_owned()], HarnessKind::Plain);
-        let agent = adapter(&agent.expect("an agent"));
-        let mut output = Output::open(&dir, agent.as_ref()).await.expect("opened");
-        let (mut lines, mut most) = (0, 0);
-        loop {
-            let batch = output.rest().await.expect("read");
-            if batch.is_empty() {
-                break;
-            }
-            most = most.max(batch.bytes());
-            lines += batch.into_parts().len();
-        }
-        assert_eq!(lines as u64, LINES);
-        // A line may have up to twice the room that it needs.
-        assert!(
-            most < BATCH_MAX_BYTES + 2 * LINE_MAX_BYTES,
-            "{most} bytes were held at once"
-        );
-    }
-}
+mod tests;

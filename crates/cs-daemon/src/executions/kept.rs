@@ -8,13 +8,49 @@ const TEXT_MAX_BYTES: usize = 16 << 10;
 /// Adds an event to those of a batch. A line of plain output goes on in the event before it: a record for each would take many times the disk of
 /// what the agent has written.
 pub(super) fn push(events: &mut Vec<Event>, event: Event) {
-    if let (Some(Event::Text { text: before }), Event::Text { text }) = (events.last_mut(), &event)
-        && before.len() + text.len() <= TEXT_MAX_BYTES
-    {
-        before.push_str(text);
-        return;
+    match (events.last_mut(), &event) {
+        (Some(Event::Text { text: before }), Event::Text { text })
+            if before.len() + text.len() <= TEXT_MAX_BYTES =>
+        {
+            before.push_str(text);
+        }
+        (Some(Event::NotKept { messages: before }), Event::NotKept { messages }) => {
+            *before = before.saturating_add(*messages);
+        }
+        _ => events.push(event),
     }
-    events.push(event);
+}
+
+/// So many messages that were not understood are kept of one attempt.
+const UNKNOWN_MAX: usize = 1_000;
+/// And so many bytes of them.
+const UNKNOWN_MAX_BYTES: usize = 1 << 20;
+
+/// The messages of an attempt that were not understood: the first are kept, the others counted.
+#[derive(Debug, Default)]
+pub(super) struct Unknowns {
+    kept: usize,
+    bytes: usize,
+}
+
+impl Unknowns {
+    /// Takes in an event that is kept.
+    pub(super) fn observe(&mut self, event: &Event) {
+        if let Event::Unknown { kind, body } = event {
+            self.kept += 1;
+            self.bytes += kind.len() + body.len();
+        }
+    }
+
+    /// An event as it is kept.
+    pub(super) fn keep(&mut self, event: Event) -> Event {
+        let is_enough = self.kept >= UNKNOWN_MAX || self.bytes >= UNKNOWN_MAX_BYTES;
+        if is_enough && matches!(event, Event::Unknown { .. }) {
+            return Event::NotKept { messages: 1 };
+        }
+        self.observe(&event);
+        event
+    }
 }
 
 /// How long a transcript may be. The shim counts it with the raw output and ends an agent that writes more; what is still read then is bounded here.
@@ -72,7 +108,7 @@ fn counts(event: &Event) -> bool {
         | Event::Failed(_)
         | Event::End { .. }
         | Event::Final { .. } => true,
-        Event::Text { .. } | Event::Progress { .. } | Event::Unknown { .. } => false,
+        Event::Text { .. } | Event::Progress { .. } | Event::Unknown { .. } | Event::NotKept { .. } => false,
     }
 }
 
@@ -105,6 +141,29 @@ mod tests {
             events,
             [text("1\n2\n"), answer, text("3\n"), text(&long), text("4\n")]
         );
+    }
+
+    #[test]
+    fn of_messages_that_are_not_understood_the_first_are_kept_and_all_are_counted() {
+        let count = 3 * UNKNOWN_MAX;
+        for (body_bytes, kept) in [(0, UNKNOWN_MAX), (4096, UNKNOWN_MAX_BYTES.div_ceil(4099))] {
+            let unknown = || Event::unknown("odd", &vec![b'x'; body_bytes]);
+            let mut unknowns = Unknowns::default();
+            let mut events = Vec::new();
+            for _ in 0..count / 2 {
+                push(&mut events, unknowns.keep(unknown()));
+            }
+            // Another daemon goes on with it.
+            let mut unknowns = Unknowns::default();
+            events.iter().for_each(|event| unknowns.observe(event));
+            for _ in count / 2..count {
+                push(&mut events, unknowns.keep(unknown()));
+            }
+            assert_eq!(events.len(), kept + 1, "the rest is one event");
+            let mut seen = cs_harness::Seen::default();
+            events.iter().for_each(|event| seen.observe(event));
+            assert_eq!(seen.unknown_count(), count as u64);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What an attempt has used.
 
-use cs_harness::{Seen, UsageTotals, price_of};
+use cs_harness::{HarnessKind, Seen, UsageTotals, price_of};
 
 use super::AttemptFile;
 
@@ -37,6 +37,21 @@ impl Meter {
             used.cost_micro_usd = price.and_then(|price| price.micro_usd(&used));
         }
         used
+    }
+
+    /// Names the conversation in which an agent answers without knowing what was said before, where it was asked to go on with another one
+    /// and fell back to that.
+    pub(crate) fn fell_back<'a>(&self, kind: HarnessKind, seen: &'a Seen) -> Option<&'a str> {
+        match kind {
+            // The bridge finds it before it asks, and tells what was said before.
+            HarnessKind::Acp => None,
+            HarnessKind::Plain
+            | HarnessKind::JsonLines
+            | HarnessKind::Claude
+            | HarnessKind::Codex
+            | HarnessKind::Opencode
+            | HarnessKind::Pi => seen.fell_back_from(self.session.as_deref()?),
+        }
     }
 
     /// Counts for an attempt that goes on with a conversation which has used so much.

@@ -39,6 +39,8 @@ pub(crate) enum EndedFor {
         /// The reason for people.
         reason: String,
     },
+    /// It did not go on with the conversation that it was asked to go on with, and began a new one.
+    FellBack,
     /// It has used up a budget.
     UsedUp {
         /// Which.
@@ -148,6 +150,7 @@ impl Watch {
     pub(super) fn verdict(&self, seen: &Seen) -> Option<EndedFor> {
         stop_now(seen, LONGEST_WAIT)
             .map(|trouble| EndedFor::Trouble { trouble })
+            .or_else(|| self.meter.fell_back(self.kind, seen).map(|_| EndedFor::FellBack))
             .or_else(|| self.used_up(seen))
             .or_else(|| self.tries_in_vain(seen))
             .or_else(|| self.silent(seen))
@@ -278,7 +281,7 @@ mod tests {
         match verdict? {
             EndedFor::Silent { class, .. } => Some(class),
             EndedFor::Trouble { trouble } => Some(trouble.class),
-            EndedFor::UsedUp { .. } => None,
+            EndedFor::UsedUp { .. } | EndedFor::FellBack => None,
         }
     }
 
@@ -396,6 +399,23 @@ mod tests {
         assert_eq!(watch.verdict(&seen), None, "a word in between begins it anew");
         tokio::time::advance(Duration::from_secs(20)).await;
         assert_eq!(class(watch.verdict(&seen)), Some(FailureClass::RateLimit));
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_lost_its_conversation_is_ended_before_it_answers() {
+        let mut watch = watch(Bounds::default());
+        watch.meter = Meter::going_on(UsageTotals::default());
+        let named = |id: &str| [Event::Session { id: id.to_owned() }];
+        let seen = see(&mut watch, &named("s"));
+        assert_eq!(watch.verdict(&seen), None);
+        let seen = see(&mut watch, &named("another"));
+        assert_eq!(watch.verdict(&seen), Some(EndedFor::FellBack));
+        // The bridge has told it all by then.
+        watch.kind = HarnessKind::Acp;
+        assert_eq!(watch.verdict(&seen), None);
+        watch.kind = HarnessKind::Claude;
+        watch.meter = Meter::default();
+        assert_eq!(watch.verdict(&seen), None, "nobody asked for a conversation");
     }
 
     #[tokio::test]

@@ -187,6 +187,10 @@ fn an_agent_with_its_own_session_is_not_told_again() {
     );
     assert!(!facts.prompt.contains("Say hello"), "{}", facts.prompt);
     assert!(facts.prompt.starts_with("Louder."), "{}", facts.prompt);
+    let history = facts
+        .history
+        .expect("whoever finds that it lost its session needs it");
+    assert!(history.contains("Say hello"), "{history}");
 }
 
 /// The answer is news to the attempt of this epoch.

@@ -123,10 +123,7 @@ pub(super) fn parse_message(line: &[u8]) -> Option<Event> {
     let value: Value = serde_json::from_slice(line).ok()?;
     let kind = value.as_object()?.get("type")?.as_str()?.to_owned();
     let known = known_message(&kind, value);
-    Some(known.unwrap_or_else(|| Event::Unknown {
-        kind: cap_text(&kind),
-        body: cap_text(String::from_utf8_lossy(line).trim_end()),
-    }))
+    Some(known.unwrap_or_else(|| Event::unknown(&kind, line)))
 }
 
 /// `None`: a type we do not know, or fields that are missing or wrong.

@@ -3,10 +3,18 @@
 //! That protocol is a dialogue, so a bridge stands in the agent's place and starts it: `cs-panel acp -- COMMAND...`. The bridge
 //! reads one line of ours and prints events as the transcript has them; what they come to is decided as for every other agent.
 
+use std::time::Duration;
+
 use super::read::{self, Read};
 use super::{outcome, wire};
 use crate::command::{launch_spec, start_line_of_a_dialogue};
 use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
+
+/// How long the bridge waits for each answer before the prompt: agents were seen to need ten seconds to start on a busy machine.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(80);
+
+/// How many bytes of answers, beside the longest message, may wait for an agent behind the bridge to read them.
+pub const UNREAD_MAX_BYTES: usize = 1024 * 1024;
 
 /// An agent behind the bridge.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use crate::version::numbers;
 /// one that was looked at does.
 pub(crate) fn cost_total(version: Option<&str>) -> UsageSpan {
     let version = version.and_then(numbers).unwrap_or([0; 3]);
-    let rows = COST_TOTAL.iter().filter(|(since, _)| *since <= version);
-    rows.last().map_or(UsageSpan::Process, |(_, span)| *span)
+    let row = COST_TOTAL.iter().rfind(|(since, _)| *since <= version);
+    row.map_or(UsageSpan::Process, |(_, span)| *span)
 }
 
 /// Each row holds from its version on. Where a change lies between two versions that were looked at, it begins with the later.

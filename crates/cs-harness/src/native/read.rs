@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::text::cap_said;
+use crate::text::beginning;
 use crate::{Event, Line};
 
 /// What a line is, before anybody asks what it says.
@@ -34,7 +34,7 @@ pub(super) fn whole<'a>(line: &Line<'a>) -> Read<'a> {
 /// What is kept of a line of which not everything was: that it was there, its beginning, and whether it ended.
 pub(crate) fn too_long(line: &Line<'_>) -> Option<Vec<Event>> {
     let events = || {
-        [unknown("a line that is too long", line.bytes)]
+        [Event::unknown("a line that is too long", line.bytes)]
             .into_iter()
             .chain(half(line))
     };
@@ -46,20 +46,6 @@ fn half(line: &Line<'_>) -> Option<Event> {
     (!line.bytes.ends_with(b"\n")).then(|| Event::Text {
         text: beginning(line.bytes),
     })
-}
-
-/// A message that is kept as it is, at most its first 4 KiB.
-pub(super) fn unknown(kind: &str, bytes: &[u8]) -> Event {
-    let kind = kind.get(..kind.floor_char_boundary(64)).unwrap_or_default();
-    Event::Unknown {
-        kind: kind.to_owned(),
-        body: beginning(bytes.trim_ascii_end()),
-    }
-}
-
-fn beginning(bytes: &[u8]) -> String {
-    let some = bytes.get(..4096).unwrap_or(bytes);
-    cap_said(&String::from_utf8_lossy(some))
 }
 
 /// A text, where it is one; anything else is skipped.

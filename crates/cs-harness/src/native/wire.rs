@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::read::unknown;
 use crate::Event;
 use crate::command::text_events;
 use crate::text::one_line;
@@ -16,7 +15,7 @@ struct Typed {
 /// A whole line that was not understood: a message of an unknown type or shape is kept as that, anything else as text.
 pub(super) fn not_understood(line: &[u8]) -> Vec<Event> {
     match serde_json::from_slice::<Typed>(line) {
-        Ok(typed) => vec![unknown(&typed.r#type, line)],
+        Ok(typed) => vec![Event::unknown(&typed.r#type, line)],
         Err(_) => text_events(line),
     }
 }

@@ -291,6 +291,7 @@ fn words(event: &Event) -> Option<String> {
         Event::OfferLanding { summary, .. } => Some(format!("offers to land: {summary}")),
         Event::Final { text } => Some(text.clone()),
         Event::Unknown { kind, .. } => Some(format!("(a message of the unknown type `{kind}`)")),
+        Event::NotKept { messages } => Some(format!("({messages} more messages of unknown types)")),
         Event::Said { text } => Some(text.clone()),
         Event::ToolStart { tool, about, .. } if about.is_empty() => Some(format!("({tool})")),
         Event::ToolStart { tool, about, .. } => Some(format!("({tool}: {about})")),

@@ -1,7 +1,7 @@
 use serde::Deserialize;
 
 use super::super::classify::{ErrorFacts, known_code};
-use super::super::read::{Flag, List, Number, Object, Words, unknown};
+use super::super::read::{Flag, List, Number, Object, Words};
 use super::result;
 use crate::text::{cap_answer, cap_text, one_line};
 use crate::{AskAgain, Event, ToolServer, Trouble};
@@ -9,7 +9,7 @@ use crate::{AskAgain, Event, ToolServer, Trouble};
 /// The events of a whole line.
 pub(super) fn events(line: &[u8]) -> Vec<Event> {
     let Ok(head) = serde_json::from_slice::<Head>(line) else {
-        return vec![unknown("no message", line)];
+        return vec![Event::unknown("no message", line)];
     };
     let kind = head.kind.or_empty();
     let events = match kind {
@@ -24,7 +24,7 @@ pub(super) fn events(line: &[u8]) -> Vec<Event> {
         }
         _ => None,
     };
-    events.unwrap_or_else(|| vec![unknown(kind, line)])
+    events.unwrap_or_else(|| vec![Event::unknown(kind, line)])
 }
 
 fn read<'a, T: Deserialize<'a>>(line: &'a [u8], events: impl Fn(T) -> Vec<Event>) -> Option<Vec<Event>> {

@@ -1,14 +1,14 @@
 use serde::Deserialize;
 
 use super::super::classify::ErrorFacts;
-use super::super::read::{List, Number, Object, Words, unknown};
+use super::super::read::{List, Number, Object, Words};
 use crate::text::{cap_answer, cap_text, one_line};
 use crate::{Event, Trouble, UsageReport, UsageSpan, UsageTotals};
 
 /// The events of a whole line.
 pub(super) fn events(line: &[u8]) -> Vec<Event> {
     let Ok(message) = serde_json::from_slice::<Message>(line) else {
-        return vec![unknown("no message", line)];
+        return vec![Event::unknown("no message", line)];
     };
     let (kind, item) = (message.kind.or_empty(), &message.item.0);
     match kind {
@@ -17,14 +17,14 @@ pub(super) fn events(line: &[u8]) -> Vec<Event> {
         "item.started" => item.started().unwrap_or_default(),
         "item.completed" => item
             .completed()
-            .unwrap_or_else(|| vec![unknown(item.kind.or_empty(), line)]),
+            .unwrap_or_else(|| vec![Event::unknown(item.kind.or_empty(), line)]),
         "error" => vec![error(message.message.or_empty())],
         "turn.completed" => completed(&message.usage.0),
         "turn.failed" => vec![
             Event::Failed(trouble(message.error.0.message.or_empty())),
             Event::End { ok: false },
         ],
-        _ => vec![unknown(kind, line)],
+        _ => vec![Event::unknown(kind, line)],
     }
 }
 
