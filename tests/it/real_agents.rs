@@ -341,6 +341,112 @@ fn a_card_that_has_cost_what_it_may_is_not_started_until_it_may_cost_more() {
     );
 }
 
+/// CJ-17: an attempt that is recovered starts with what its claim took.
+#[test]
+fn a_model_is_chosen_for_a_card_changed_and_given_back() {
+    let desk = desk_with("claude");
+    desk.configure("model = \"of-the-agent\"\n");
+    does(&desk, "begin; answer Done.");
+    let sent = desk.json(&["send", "--model", "big", "--effort", "high", "Do it"]);
+    let card = sent["card"].as_str().expect("a card").to_owned();
+    desk.crash_at("P5");
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    let last = || {
+        outside(&desk, "argv")
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(last().contains("--model big --effort high"), "{}", last());
+    let detail = desk.card(&card);
+    assert_eq!(detail["card"]["model"], "big", "{detail}");
+    assert_eq!(detail["runs"][0]["effort"], "high", "{detail}");
+    assert!(
+        desk.ok(&["show", &card])
+            .contains("agent     real, model big, effort high")
+    );
+
+    desk.ok(&[
+        "send", "--card", &card, "--model", "small", "--effort", "default", "More",
+    ]);
+    desk.run_once();
+    assert!(
+        last().contains("--model small") && !last().contains("--effort"),
+        "{}",
+        last()
+    );
+    desk.ok(&["send", "--card", &card, "--model", "default", "More"]);
+    desk.run_once();
+    assert!(last().contains("--model of-the-agent"), "{}", last());
+    assert_eq!(desk.json(&["cards"])[0]["card"]["model"], Value::Null);
+}
+
+/// FB-2.
+#[test]
+fn a_model_that_nobody_knows_is_not_tried_again_and_another_one_is() {
+    let desk = desk_with("codex");
+    let failed = r#"say '{"type":"thread.started","thread_id":"00000000-0000-4000-8000-00000000000a"}'
+say '{"type":"turn.started"}'
+say '{"type":"turn.failed","error":{"message":"{\"type\":\"error\",\"status\":400,\"error\":{\"type\":\"invalid_request_error\",\"message\":\"The model is not there.\"}}"}}'
+exit 1"#;
+    does(&desk, failed);
+    let sent = desk.json(&["send", "--model", "no-such-model", "Do it"]);
+    let card = sent["card"].as_str().expect("a card").to_owned();
+    desk.run_once();
+    desk.run_once();
+    assert_eq!(desk.lines("starts"), 1, "once is enough");
+    let detail = desk.card(&card);
+    assert_eq!(detail["runs"][0]["failure"], "invalid_request", "{detail}");
+    assert_eq!(detail["card"]["state"], "failed", "{detail}");
+    desk.ok(&["send", "--card", &card, "--model", "there", "With another one"]);
+    desk.run_once();
+    assert!(outside(&desk, "argv").contains(r#"-c model="there""#));
+}
+
+#[test]
+fn an_agent_that_cannot_be_told_a_model_is_refused_at_send_and_forgets_it_at_hand_back() {
+    let desk = desk_with("claude");
+    desk.ok(&["agent", "add", "lines", "--json-lines", "--", "cat"]);
+    let said = desk.fails(2, &["send", "--agent", "lines", "--model", "big", "Work"]);
+    assert!(
+        said.contains("nothing was sent") && said.contains("--harness"),
+        "{said}"
+    );
+    let sent = desk.json(&["send", "--agent", "real", "--model", "big", "Work"]);
+    let card = sent["card"].as_str().expect("a card").to_owned();
+    desk.ok(&["hand-back", &card, "--agent", "lines"]);
+    assert_eq!(desk.card(&card)["card"]["model"], Value::Null);
+    let said = desk.fails(2, &["send", "--card", &card, "--effort", "high", "More"]);
+    assert!(said.contains("nothing was sent"), "{said}");
+    desk.ok(&["send", "--card", &card, "--effort", "default", "More"]);
+    desk.fails(2, &["send", "--agent", "real", "--model", "two words", "Work"]);
+}
+
+/// FB-2.
+#[test]
+fn a_choice_that_the_agent_cannot_be_told_any_more_is_no_start_and_its_reason_has_the_cure() {
+    let desk = desk_with("claude");
+    does(&desk, "echo '{\"type\":\"final\",\"text\":\"Done.\"}'");
+    let sent = desk.json(&["send", "--model", "big", "Work"]);
+    let card = sent["card"].as_str().expect("a card").to_owned();
+    let path = desk.path("home/.config/cs-panel/config.toml");
+    let text = fs::read_to_string(&path).expect("it is configured");
+    let other = text.replace("harness = \"claude\"", "harness = \"json-lines\"");
+    assert_ne!(other, text);
+    fs::write(&path, other).expect("written");
+    desk.run_once();
+    assert_eq!(desk.lines("starts"), 0);
+    let run = the_run(&desk, &card);
+    assert_eq!(run["failure"], "invalid_request", "{run}");
+    let because = run["failed_because"].as_str().expect("a reason");
+    assert!(because.contains("--model default"), "{because}");
+    desk.ok(&["send", "--card", &card, "--model", "default", "Work"]);
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+}
+
 /// Codex counts over its whole conversation, whatever became of the attempts.
 #[test]
 fn what_a_conversation_counts_is_counted_once_also_where_an_attempt_was_killed() {

@@ -63,6 +63,7 @@ fn new_card(number: usize) -> Result<Send> {
         person: "Ada".parse()?,
         body: "please".to_owned(),
         plan: cs_record::Plan::default(),
+        choice: cs_record::Choice::default(),
     })
 }
 

@@ -123,6 +123,14 @@ impl HarnessKind {
         }
     }
 
+    /// Whether an agent of this kind can be told a model and an effort. A command of any other kind has them in its own words.
+    pub const fn takes_choices(self) -> bool {
+        match self {
+            Self::Plain | Self::JsonLines => false,
+            Self::Claude | Self::Codex | Self::Opencode | Self::Pi | Self::Acp => true,
+        }
+    }
+
     fn words() -> String {
         Self::ALL.map(|kind| format!("`{kind}`")).join(", ")
     }

@@ -197,6 +197,12 @@ pub struct ClaimedRun {
     pub woke: Woke,
     /// The route that is to run it.
     pub agent: String,
+    /// The model that was chosen for it, as that agent names it; nothing leaves it to the agent.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// How much that is to think, the same.
+    #[serde(default)]
+    pub effort: Option<String>,
     /// The codebase it works on.
     pub codebase: Option<CodebaseId>,
     /// Whether the attempt begins a new conversation of the agent program, and forgets a former one.
@@ -217,6 +223,8 @@ impl ClaimedRun {
             resumed_at: None,
             woke: Woke::Dispatched,
             agent: agent.into(),
+            model: None,
+            effort: None,
             codebase: None,
             fresh: false,
         }

@@ -43,6 +43,8 @@ pub(crate) fn row(run: u128, epoch: u32) -> ClaimedRun {
         resumed_at: None,
         woke: Woke::Retry,
         agent: "scripted".to_owned(),
+        model: None,
+        effort: None,
         codebase: None,
         fresh: false,
     }

@@ -137,6 +137,10 @@ pub(crate) struct CardWire {
     pub(crate) person: String,
     pub(crate) codebase: Option<String>,
     pub(crate) agent: String,
+    /// The model that a person chose for the card; null leaves it to the agent's settings.
+    pub(crate) model: Option<String>,
+    /// The effort, the same.
+    pub(crate) effort: Option<String>,
     pub(crate) ready_for: &'static str,
     pub(crate) ready_from: Time,
     pub(crate) priority: i16,
@@ -172,6 +176,8 @@ impl CardWire {
             person: card.person.to_string(),
             codebase: codebase.map(str::to_owned),
             agent: card.agent.to_string(),
+            model: card.model.clone(),
+            effort: card.effort.clone(),
             ready_for: card.ready.what.as_str(),
             ready_from: card.ready.from,
             priority: card.priority.get(),
@@ -226,6 +232,9 @@ pub(crate) struct RunWire {
     pub(crate) state: &'static str,
     pub(crate) epoch: u32,
     pub(crate) agent: String,
+    /// What was chosen for its present or last attempt; null left it to the agent's settings.
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<String>,
     pub(crate) started_at: Time,
     pub(crate) resumed_at: Option<Time>,
     pub(crate) ended_at: Option<Time>,
@@ -256,6 +265,8 @@ impl RunWire {
             state: run.state.as_str(),
             epoch: run.epoch.get(),
             agent: run.agent.to_string(),
+            model: run.model.clone(),
+            effort: run.effort.clone(),
             started_at: run.started_at,
             resumed_at: run.resumed_at,
             ended_at: run.ended_at,

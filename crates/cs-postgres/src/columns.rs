@@ -38,7 +38,9 @@ pub(crate) fn new_cards(statement: &mut Statement, rows: &[CardRow]) {
         .add(rows, |row| row.created_at)
         .add(rows, |row| row.updated_at)
         .add(rows, |row| row.version)
-        .add(rows, |row| row.landings_returned);
+        .add(rows, |row| row.landings_returned)
+        .add(rows, |row| row.model.as_deref())
+        .add(rows, |row| row.effort.as_deref());
 }
 
 pub(crate) fn changed_cards(statement: &mut Statement, rows: &[Changed<CardRow>]) {
@@ -66,7 +68,9 @@ pub(crate) fn changed_cards(statement: &mut Statement, rows: &[Changed<CardRow>]
         .add(rows, |row| row.now.usage_cost_microusd)
         .add(rows, |row| row.now.updated_at)
         .add(rows, |row| row.now.version)
-        .add(rows, |row| row.now.landings_returned);
+        .add(rows, |row| row.now.landings_returned)
+        .add(rows, |row| row.now.model.as_deref())
+        .add(rows, |row| row.now.effort.as_deref());
 }
 
 pub(crate) fn new_runs(statement: &mut Statement, rows: &[RunRow]) {
@@ -134,7 +138,9 @@ pub(crate) fn changed_runs(statement: &mut Statement, rows: &[Changed<RunRow>]) 
         .add(rows, |row| row.now.handed_back_at)
         .add(rows, |row| row.now.fresh)
         .add(rows, |row| row.now.left_behind.as_deref())
-        .add(rows, |row| row.now.left_at);
+        .add(rows, |row| row.now.left_at)
+        .add(rows, |row| row.now.model.as_deref())
+        .add(rows, |row| row.now.effort.as_deref());
 }
 
 pub(crate) fn new_turns(statement: &mut Statement, rows: &[TurnRow]) {

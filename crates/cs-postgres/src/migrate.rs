@@ -46,6 +46,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         usable_from: 5,
         sql: include_str!("../migrations/0005_verify.sql"),
     },
+    // An older binary starts the agent of such a card as it is set on its machine.
+    Migration {
+        version: 6,
+        usable_from: 5,
+        sql: include_str!("../migrations/0006_choice.sql"),
+    },
 ];
 
 /// Returns the newest version that a list of steps knows.

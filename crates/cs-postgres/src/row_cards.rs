@@ -90,6 +90,8 @@ pub(crate) struct CardRow {
     pub(crate) updated_at: i64,
     pub(crate) version: i64,
     pub(crate) landings_returned: i64,
+    pub(crate) model: Option<String>,
+    pub(crate) effort: Option<String>,
 }
 
 impl From<&Card> for CardRow {
@@ -121,6 +123,8 @@ impl From<&Card> for CardRow {
             updated_at: card.updated_at.unix_micros(),
             version: integer(card.version),
             landings_returned: card.landings_returned.into(),
+            model: stored_opt(card.model.as_deref()),
+            effort: stored_opt(card.effort.as_deref()),
         }
     }
 }
@@ -168,6 +172,8 @@ impl TryFrom<CardRow> for Card {
             updated_at: Time::from_unix_micros(row.updated_at),
             version: number(TABLE, id, "version", row.version)?,
             landings_returned: number(TABLE, id, "landings_returned", row.landings_returned)?,
+            model: free_opt(TABLE, id, row.model)?,
+            effort: free_opt(TABLE, id, row.effort)?,
             title: free(TABLE, id, row.title)?,
             base: free_opt(TABLE, id, row.base)?,
             reason: free_opt(TABLE, id, row.reason)?,

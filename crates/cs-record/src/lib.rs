@@ -25,10 +25,10 @@ pub use evidence::{Evidence, VerifyExit};
 pub use journal::{JournalEntry, JournalRow};
 pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Route, Scope, Serves, Unpark};
 pub use ports::{
-    AcceptLanding, AgentActs, AnswerAsk, CardDetail, CardFilter, CardReads, CardSummary, ChildBrief,
-    Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess, Housekeeping, LandingBrief, LandingRecord,
-    LandingResult, LeftProcess, Machines, OldOperation, Peeked, PeopleActs, Plan, Present, RunBrief, Send,
-    SendTo, Sent, StoppedRun,
+    AcceptLanding, AgentActs, AnswerAsk, CardDetail, CardFilter, CardReads, CardSummary, ChildBrief, Choice,
+    Chosen, Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess, Housekeeping, LandingBrief,
+    LandingRecord, LandingResult, LeftProcess, Machines, OldOperation, Peeked, PeopleActs, Plan, Present,
+    RunBrief, Send, SendTo, Sent, StoppedRun,
 };
 pub use readiness::readiness;
 pub use record::Record;

@@ -14,5 +14,7 @@ pub use daemon::{
 };
 pub use housekeeping::{Housekeeping, OldOperation};
 pub use landing::{FencedLanding, LandingRecord, LandingResult};
-pub use people::{AcceptLanding, AnswerAsk, Codebases, HandBack, PeopleActs, Plan, Send, SendTo, Sent};
+pub use people::{
+    AcceptLanding, AnswerAsk, Choice, Chosen, Codebases, HandBack, PeopleActs, Plan, Send, SendTo, Sent,
+};
 pub use reads::{CardDetail, CardFilter, CardReads, CardSummary};

@@ -30,6 +30,10 @@ pub struct Card {
     pub base: Option<String>,
     /// The route that runs its owner.
     pub agent: AgentName,
+    /// The model that a person chose for it, as its harness names it; nothing leaves it to the agent.
+    pub model: Option<String>,
+    /// How much that is to think, the same.
+    pub effort: Option<String>,
     /// Its owner's run, from the first take on; there is one for the card's whole life.
     pub owner: Option<RunId>,
     /// The machine that has its tree: only this one takes its work from the first take on.
@@ -129,7 +133,8 @@ pub struct Run {
     pub parent: Option<RunId>,
     /// The codebase that it works on.
     pub codebase: Option<CodebaseId>,
-    /// The model and effort that its parent chose, as its harness names them.
+    /// The model and effort with which its present or last attempt works, as its harness names them: chosen by a person for the card,
+    /// or by its parent. Nothing leaves it to the agent.
     pub model: Option<String>,
     /// See `model`.
     pub effort: Option<String>,

@@ -56,6 +56,8 @@ pub const MAX_TURN_BYTES: usize = 1 << 20;
 pub const MAX_TITLE_CHARS: usize = 200;
 /// How long the name of a base branch may be.
 pub const MAX_BASE_BYTES: usize = 200;
+/// The longest name of a model or an effort, in bytes.
+pub const MAX_CHOICE_BYTES: usize = 200;
 /// How long the name of a codebase may be.
 pub const MAX_CODEBASE_NAME_CHARS: usize = 100;
 

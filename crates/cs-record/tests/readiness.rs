@@ -267,6 +267,8 @@ fn plain_card(id: CardId, state: CardState, owner: Option<RunId>) -> Card {
         codebase: None,
         base: None,
         agent: "mine".parse().expect("a name"),
+        model: None,
+        effort: None,
         owner,
         machine: None,
         opening: Opening::Owner,

@@ -176,6 +176,7 @@ async fn send_with(world: &World, to: SendTo, plan: Plan) {
         person: person(),
         body: "Do it".to_owned(),
         plan,
+        choice: cs_record::Choice::default(),
     };
     let came = world.record.send(&send).await;
     told(world, "messages", &came);

@@ -20,7 +20,9 @@ update cards set
     usage_cost_microusd = w.value->>'$.now.usage_cost_microusd',
     updated_at = w.value->>'$.now.updated_at',
     version = w.value->>'$.now.version',
-    landings_returned = w.value->>'$.now.landings_returned'
+    landings_returned = w.value->>'$.now.landings_returned',
+    model = w.value->>'$.now.model',
+    effort = w.value->>'$.now.effort'
 from jsonb_each(?) as w
 where cards.id = w.value->>'$.now.id'
   and cards.version is w.value->>'$.was.version'

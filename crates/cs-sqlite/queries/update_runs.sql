@@ -5,6 +5,8 @@ update runs set
     token = w.value->>'$.now.token',
     machine_id = w.value->>'$.now.machine_id',
     agent = w.value->>'$.now.agent',
+    model = w.value->>'$.now.model',
+    effort = w.value->>'$.now.effort',
     pid = w.value->>'$.now.pid',
     start_ticks = w.value->>'$.now.start_ticks',
     boot_id = w.value->>'$.now.boot_id',

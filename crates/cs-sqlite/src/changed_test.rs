@@ -34,7 +34,7 @@ async fn connection(path: &Path) -> SqliteConnection {
 }
 
 /// Changes the file as another program does.
-async fn change(path: &Path, sql: &'static str) {
+async fn change(path: &Path, sql: impl sqlx::SqlSafeStr) {
     let mut other = connection(path).await;
     sqlx::raw_sql(sql).execute(&mut other).await.expect("it changes");
     other.close().await.expect("it closes");
@@ -140,11 +140,11 @@ async fn a_file_that_a_newer_program_migrates_is_refused_from_then_on() {
         let why = away(&refused.expect_err("it is too new"));
         assert!(why.contains("use a newer cs-panel"), "{why}");
     }
-    change(
-        &path,
-        "alter table codebases drop column colour; pragma user_version = 4",
-    )
-    .await;
+    let back = format!(
+        "alter table codebases drop column colour; pragma user_version = {}",
+        version - 1
+    );
+    change(&path, sqlx::AssertSqlSafe(back)).await;
     assert_eq!(names(&store).await, ["engine"]);
 }
 

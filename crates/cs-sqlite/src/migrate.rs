@@ -38,6 +38,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         version: 4,
         sql: include_str!("../migrations/0004_verify.sql"),
     },
+    Migration {
+        version: 5,
+        sql: include_str!("../migrations/0005_choice.sql"),
+    },
 ];
 
 /// What a file is.

@@ -86,6 +86,8 @@ pub(crate) struct CardRow {
     updated_at: i64,
     version: i64,
     landings_returned: i64,
+    model: Option<String>,
+    effort: Option<String>,
 }
 
 impl From<&Card> for CardRow {
@@ -117,6 +119,8 @@ impl From<&Card> for CardRow {
             updated_at: card.updated_at.unix_micros(),
             version: integer(card.version),
             landings_returned: card.landings_returned.into(),
+            model: card.model.clone(),
+            effort: card.effort.clone(),
         }
     }
 }
@@ -166,6 +170,8 @@ impl TryFrom<CardRow> for Card {
             title: row.title,
             base: row.base,
             reason: row.reason,
+            model: row.model,
+            effort: row.effort,
         })
     }
 }

@@ -6,6 +6,7 @@
 pub mod acts;
 pub mod agents;
 pub mod children;
+pub mod choices;
 pub mod claims;
 pub mod fences;
 pub mod housekeeping;
@@ -147,6 +148,7 @@ macro_rules! record_conformance {
             plans: a_person_tries_a_card_again,
             plans: a_closed_card_is_over,
             plans: work_is_handed_back_between_two_starts,
+            choices: a_choice_for_a_card_holds_from_its_next_attempt,
             plans: a_targeted_claim_takes_that_run_or_nothing,
             plans: a_retry_brings_an_answer_that_was_never_settled,
             plans: an_answer_does_not_wait_for_another_question,

@@ -142,12 +142,17 @@ struct Leave {
     sandbox: Sandbox,
 }
 
-/// Finds what an agent may do: what is set for the codebase stands above what is set for the agent.
+/// Finds what an agent may do: what is set for the codebase, and what was chosen for the card, stand above what is set for the agent.
 fn leave_of(cx: &Context, row: &ClaimedRun, brief: &RunBrief, agent: &AgentSetup) -> Result<Leave, Unready> {
     let kind = agent.config.kind();
     let rules = rules_of(cx, brief)?;
     let mut choices = agent.choices.clone();
     choices.permissions = rules.permissions.or(choices.permissions);
+    if (row.model.is_some() || row.effort.is_some()) && !kind.takes_choices() {
+        return Err(no_choice(&row.agent));
+    }
+    choices.model = row.model.clone().or(choices.model);
+    choices.effort = row.effort.clone().or(choices.effort);
     let permissions = choices.permissions_of(kind);
     let permissions = permissions.ok_or_else(|| unpermitted(&row.agent))?;
     if !kind.knows(permissions) {
@@ -188,6 +193,16 @@ fn unpermitted(agent: &str) -> Unready {
     }
 }
 
+fn no_choice(agent: &str) -> Unready {
+    Unready {
+        class: FailureClass::InvalidRequest,
+        reason: format!(
+            "the agent `{agent}` of this machine is a command of its own, which cannot be told a model or an effort: give the choice back \
+             with `cs-panel send --card CARD --model default --effort default`, or the card to another agent with `cs-panel hand-back`"
+        ),
+    }
+}
+
 /// A path as it is told to an agent.
 fn in_utf8(path: &Path) -> Result<String, Unready> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
@@ -208,6 +223,11 @@ pub(super) fn agent_of(cx: &Context, route: &str) -> Result<AgentSetup, Unready>
             "this machine has no agent `{route}`: add it with `cs-panel agent add {route} -- COMMAND`"
         ),
     })
+}
+
+/// The model that a person has chosen for a run: for its card, or else for its agent.
+pub(super) fn model_of(row: &ClaimedRun, agent: &AgentSetup) -> Option<String> {
+    row.model.clone().or_else(|| agent.choices.model.clone())
 }
 
 /// Where an agent keeps its conversations, if each has a file of its own.

@@ -11,7 +11,7 @@ use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopReq
 
 use super::failing::{fail, fail_registered, used_up};
 use super::interrupted::report_interrupted;
-use super::ready::{Ready, Unready, agent_of, make_ready, sessions_of};
+use super::ready::{Ready, Unready, agent_of, make_ready, model_of, sessions_of};
 use super::session::{Conversation, conversation};
 use super::settle::{Live, LiveState};
 use super::{Trouble, unlisted};
@@ -174,7 +174,7 @@ fn attempt_file(
         allowance: Allowance::from(&agent.limits).within(bounds),
         session: conversation.session.clone(),
         before: conversation.before,
-        model: agent.choices.model.clone(),
+        model: model_of(row, agent),
         sessions: sessions_of(cx, agent),
     }
 }

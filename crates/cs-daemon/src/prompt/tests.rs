@@ -29,6 +29,8 @@ fn card() -> Card {
         codebase: None,
         base: None,
         agent: "mine".parse().expect("a name"),
+        model: None,
+        effort: None,
         owner: Some(run()),
         machine: None,
         opening: cs_model::Opening::Owner,
@@ -97,6 +99,8 @@ fn claimed(epoch: u32, woke: Woke) -> ClaimedRun {
         resumed_at: None,
         woke,
         agent: "mine".to_owned(),
+        model: None,
+        effort: None,
         codebase: None,
         fresh: false,
     }

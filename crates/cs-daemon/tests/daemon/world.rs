@@ -298,6 +298,7 @@ impl World {
             person: "Ada".parse().unwrap(),
             body: "Do it".to_owned(),
             plan: cs_record::Plan::default(),
+            choice: cs_record::Choice::default(),
         };
         self.record.record.send(&send).await.unwrap();
     }

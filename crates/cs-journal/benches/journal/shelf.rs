@@ -31,6 +31,8 @@ fn row() -> ClaimedRun {
         resumed_at: None,
         woke: Woke::Retry,
         agent: "mine".to_owned(),
+        model: None,
+        effort: None,
         codebase: None,
         fresh: false,
     }

@@ -72,7 +72,19 @@ pub(crate) async fn hand_back(app: &App, args: &HandBackArgs) -> Result<(), Fail
         to_any_machine: args.any_machine,
         person: app.person(&desk.state).await?,
     };
+    let before = desk.ports.reads.card(card).await?.card;
     desk.ports.acts.hand_back(&hand_back).await?;
+    let is_other = hand_back
+        .agent
+        .as_ref()
+        .is_some_and(|agent| *agent != before.agent);
+    if is_other && (before.model.is_some() || before.effort.is_some()) {
+        app.out.said(&format!(
+            "the model and the effort that were chosen for agent {} are given back; choose others with `cs-panel send --card {} --model NAME`",
+            before.agent,
+            card.short()
+        ));
+    }
     app.wake(&desk).await;
     let who = hand_back.agent.map(|agent| format!(" to agent {agent}"));
     let place = if args.any_machine { ", on any machine" } else { "" };

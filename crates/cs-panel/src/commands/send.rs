@@ -1,16 +1,18 @@
 //! `send`: a message to a new or an existing card.
 
+mod choice;
 mod permission;
 
 use std::io::Read;
 
 use clap::Args;
 use cs_model::{CardId, IdSource, Opening, Priority, Time, TurnId};
-use cs_record::{Codebase, Plan, Send, SendTo};
+use cs_record::{Choice, Codebase, Plan, Send, SendTo};
 use cs_worktree::{Inspection, Repository, WorktreeError};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use self::choice::ChoiceArgs;
 use super::agent::parse_name;
 use super::codebase;
 use crate::app::{App, Desk};
@@ -47,6 +49,8 @@ pub(crate) struct SendArgs {
     /// What that agent may do without being asked, where nobody has said it yet: it is noted in the configuration.
     #[arg(long, value_enum, conflicts_with = "card")]
     permissions: Option<May>,
+    #[command(flatten)]
+    choice: ChoiceArgs,
     #[command(flatten)]
     plan: PlanArgs,
     /// The message; `-` or nothing reads standard input.
@@ -128,13 +132,15 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
     let body = words(args.message.as_deref(), "message", MESSAGE_MAX_BYTES)?;
     if let Some(card) = &args.card {
         let desk = app.desk().await?;
-        let to = SendTo::Card(desk.ports.reads.find_card(card).await?);
+        let card = desk.ports.reads.find_card(card).await?;
+        let choice = args.choice.of_card(app, &desk, card).await?;
         let plan = args.plan.resolve(app, &desk).await?;
-        return deliver(app, &desk, to, (body, plan), None).await;
+        return deliver(app, &desk, SendTo::Card(card), (body, plan, choice), None).await;
     }
     let named = args.agent.as_deref().map(parse_name).transpose()?;
     let config = app.config()?;
     let agent = config.choose_agent(named.as_ref())?;
+    let choice = args.choice.of_agent(&config, &agent)?;
     let title = title(args.title.as_deref(), &body)?;
     let desk = app.desk().await?;
     let spot = spot(app, &desk, args.codebase.as_deref()).await?;
@@ -158,14 +164,14 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
         opening: Opening::Owner,
     };
     let plan = args.plan.resolve(app, &desk).await?;
-    deliver(app, &desk, to, (body, plan), Some(place)).await
+    deliver(app, &desk, to, (body, plan, choice), Some(place)).await
 }
 
 async fn deliver(
     app: &App,
     desk: &Desk,
     to: SendTo,
-    (body, plan): (String, Plan),
+    (body, plan, choice): (String, Plan, Choice),
     place: Option<Place>,
 ) -> Result<(), Failure> {
     let person = app.person(&desk.state).await?;
@@ -179,6 +185,7 @@ async fn deliver(
             person,
             body,
             plan,
+            choice,
         })
         .await?;
     app.wake(desk).await;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use cs_model::{AskState, AskTo, Priority, RunState, Time, TurnSeq};
-use cs_record::{Ask, CardDetail, CardFilter, CardSummary, Landing, LeftBehind, Run, Turn};
+use cs_record::{Ask, Card, CardDetail, CardFilter, CardSummary, Landing, LeftBehind, Run, Turn};
 use cs_settle::Usage;
 
 use super::{cards, tail};
@@ -90,7 +90,7 @@ fn head(detail: &CardDetail, behind: Option<usize>, now: Time, doing: &str) -> S
     if let Some(base) = &card.base {
         line!(page, "  base      {}", base::words(base, behind));
     }
-    line!(page, "  agent     {}", card.agent);
+    line!(page, "  agent     {}{}", card.agent, chosen(card));
     line!(page, "  person    {}", card.person);
     if card.priority != Priority::default() {
         line!(page, "  priority  {}", card.priority);
@@ -116,6 +116,15 @@ fn head(detail: &CardDetail, behind: Option<usize>, now: Time, doing: &str) -> S
         line!(page, "  used      {used}");
     }
     page
+}
+
+/// Says what a person chose for the agent of a card.
+fn chosen(card: &Card) -> String {
+    let said = |what, name: &Option<String>| {
+        let name = name.as_deref().map(|name| text::one_line(name, 200));
+        name.map(|name| format!(", {what} {name}")).unwrap_or_default()
+    };
+    said("model", &card.model) + &said("effort", &card.effort)
 }
 
 /// Takes from a card's detail what the list of cards shows, so that both say the same of it.

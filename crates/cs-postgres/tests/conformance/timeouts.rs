@@ -90,6 +90,7 @@ async fn send_to_a_held_card(limits: Limits) -> String {
         person: world.person.clone(),
         body: "please".to_owned(),
         plan: cs_record::Plan::default(),
+        choice: cs_record::Choice::default(),
     };
     let error = world.people.send(&send).await.expect_err("somebody holds it");
     assert!(

@@ -20,6 +20,7 @@ async fn say(world: &World, card: CardId) -> Result<Sent, RecordError> {
         person: world.person.clone(),
         body: "more".to_owned(),
         plan: cs_record::Plan::default(),
+        choice: cs_record::Choice::default(),
     };
     world.people.send(&send).await
 }

@@ -23,6 +23,8 @@ pub struct Send {
     pub body: String,
     /// When its card starts. What is not said stays as it is.
     pub plan: Plan,
+    /// What its card's agent is to work with. What is not said stays as it is.
+    pub choice: Choice,
 }
 
 /// When a card starts.
@@ -36,6 +38,24 @@ pub struct Plan {
     pub priority: Option<Priority>,
 }
 
+/// What the agent of a card is to work with, from its next attempt on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// The model; at most 200 bytes.
+    pub model: Option<Chosen>,
+    /// How much the model is to think; at most 200 bytes.
+    pub effort: Option<Chosen>,
+}
+
+/// One thing that a person chooses for the agent of a card.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chosen {
+    /// What the agent itself is set to.
+    OfTheAgent,
+    /// This, as the agent names it.
+    This(String),
+}
+
 impl Send {
     /// A turn with these words.
     #[must_use]
@@ -46,6 +66,7 @@ impl Send {
             person,
             body: body.into(),
             plan: Plan::default(),
+            choice: Choice::default(),
         }
     }
 }
@@ -145,7 +166,7 @@ impl AcceptLanding {
 pub struct HandBack {
     /// The card.
     pub card: CardId,
-    /// The route that is to go on; nothing leaves it as it is.
+    /// The route that is to go on; nothing leaves it as it is. What was chosen for the agent of another route is given back.
     pub agent: Option<AgentName>,
     /// Whether any machine may go on. Only for a card without a codebase: the tree of another one is on its machine.
     pub to_any_machine: bool,

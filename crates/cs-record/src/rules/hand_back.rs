@@ -36,8 +36,10 @@ pub fn hand_back(aggregate: &Aggregate, hand_back: &HandBack, now: Time) -> Resu
         });
     }
     let mut draft = Draft::of(aggregate, now);
-    if let Some(agent) = &hand_back.agent {
+    if let Some(agent) = hand_back.agent.as_ref().filter(|agent| **agent != card.agent) {
         draft.card.agent = agent.clone();
+        // Another agent names its models otherwise.
+        (draft.card.model, draft.card.effort) = (None, None);
     }
     if hand_back.to_any_machine {
         draft.card.machine = None;

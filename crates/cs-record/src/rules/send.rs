@@ -6,10 +6,11 @@ use cs_model::{Author, CardState, Priority, Time, TurnSeq, TurnState};
 use cs_settle::Usage;
 
 use super::retry::open_again;
-use super::{MAX_BASE_BYTES, MAX_TITLE_CHARS, check_body};
+use super::{MAX_BASE_BYTES, MAX_CHOICE_BYTES, MAX_TITLE_CHARS, check_body};
 use crate::aggregate::{Draft, Words};
 use crate::{
-    Aggregate, Card, Dependency, Earlier, Plan, Readiness, ReadyFor, Refusal, Send, SendTo, Sent, Writes,
+    Aggregate, Card, Choice, Chosen, Dependency, Earlier, Plan, Readiness, ReadyFor, Refusal, Send, SendTo,
+    Sent, Writes,
 };
 
 /// Puts the turn on a card that is there. A card that had failed, was stopped or has landed opens again, with new counts of
@@ -44,6 +45,7 @@ pub fn send_existing(
     }
     open_again(&mut draft);
     draft.card.landings_returned = 0;
+    choose(&mut draft.card, &send.choice)?;
     let seq = draft.say(words(send));
     let writes = plan(draft, &send.plan, earlier)?;
     Ok((writes, sent(seq)))
@@ -62,14 +64,7 @@ pub fn send_new(send: &Send, earlier: &[Earlier], now: Time) -> Result<(Writes, 
             base,
             agent,
             opening,
-        } => (
-            *card,
-            title.trim(),
-            *codebase,
-            base.clone(),
-            agent.clone(),
-            *opening,
-        ),
+        } => (*card, title.trim(), *codebase, base, agent, *opening),
         SendTo::Card(card) => {
             return Err(Refusal::NoSuchCard { card: card.short() });
         }
@@ -77,15 +72,17 @@ pub fn send_new(send: &Send, earlier: &[Earlier], now: Time) -> Result<(Writes, 
     check_body("the message", &send.body)?;
     check_title(title)?;
     check_base(base.as_deref())?;
-    let card = Card {
+    let mut card = Card {
         id: card,
         title: title.to_owned(),
         state: CardState::Open,
         reason: None,
         person: send.person.clone(),
         codebase,
-        base,
-        agent,
+        base: base.clone(),
+        agent: agent.clone(),
+        model: None,
+        effort: None,
         owner: None,
         machine: None,
         opening,
@@ -104,16 +101,38 @@ pub fn send_new(send: &Send, earlier: &[Earlier], now: Time) -> Result<(Writes, 
         updated_at: now,
         version: 0,
     };
-    let sent = |seq| Sent {
+    choose(&mut card, &send.choice)?;
+    let mut draft = Draft::new_card(card.clone(), now);
+    let seq = draft.say(words(send));
+    let writes = plan(draft, &send.plan, earlier)?;
+    let sent = Sent {
         card: card.id,
         turn: send.turn,
         seq,
         open_asks: 0,
     };
-    let mut draft = Draft::new_card(card.clone(), now);
-    let seq = draft.say(words(send));
-    let writes = plan(draft, &send.plan, earlier)?;
-    Ok((writes, sent(seq)))
+    Ok((writes, sent))
+}
+
+/// Writes what the card's agent is to work with. Its run learns it with its next attempt; one that is at work goes on as it began.
+fn choose(card: &mut Card, choice: &Choice) -> Result<(), Refusal> {
+    let chosen = |what, chosen: &Option<Chosen>, before: &mut Option<String>| {
+        match chosen {
+            None => {}
+            Some(Chosen::OfTheAgent) => *before = None,
+            Some(Chosen::This(name)) if name.len() > MAX_CHOICE_BYTES => {
+                return Err(Refusal::TooLong {
+                    what,
+                    bytes: name.len(),
+                    limit_bytes: MAX_CHOICE_BYTES,
+                });
+            }
+            Some(Chosen::This(name)) => *before = Some(name.clone()),
+        }
+        Ok(())
+    };
+    chosen("the name of the model", &choice.model, &mut card.model)?;
+    chosen("the name of the effort", &choice.effort, &mut card.effort)
 }
 
 /// Writes when the card starts, and ends the decision.

@@ -65,12 +65,17 @@ pub(super) fn new(
 pub(super) fn again(draft: &mut Draft<'_>, taker: &Taker<'_>, id: RunId) -> Option<(RunId, Epoch)> {
     let now = draft.now;
     let agent = draft.card.agent.clone();
+    let chosen = (draft.card.model.clone(), draft.card.effort.clone());
     let run = draft.run_mut(id)?;
     run.epoch = run.epoch.next()?;
     run.token = token(taker, id, run.epoch);
     run.state = RunState::Running;
     run.machine = taker.machine;
     run.agent = agent;
+    if run.parent.is_none() {
+        // What was chosen for the card; a run that was sent keeps what its parent chose.
+        (run.model, run.effort) = chosen;
+    }
     run.resumed_at = Some(now);
     run.ended_at = None;
     run.again_at = None;
@@ -96,6 +101,8 @@ pub(super) fn claimed(draft: &Draft<'_>, run: RunId, woke: Woke) -> Option<Claim
         resumed_at: run.resumed_at,
         woke,
         agent: run.agent.as_str().to_owned(),
+        model: run.model.clone(),
+        effort: run.effort.clone(),
         codebase: run.codebase,
         fresh: run.fresh,
     })

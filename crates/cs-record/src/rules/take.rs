@@ -88,8 +88,8 @@ fn first_run(aggregate: &Aggregate) -> NewRun {
         kind,
         parent: None,
         codebase: aggregate.card.codebase,
-        model: None,
-        effort: None,
+        model: aggregate.card.model.clone(),
+        effort: aggregate.card.effort.clone(),
     }
 }
 

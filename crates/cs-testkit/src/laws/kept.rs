@@ -10,8 +10,8 @@ use cs_model::{
 };
 use cs_record::rules::{self, Taker};
 use cs_record::{
-    Aggregate, AnswerAsk, Change, Landing, Locked, Plan, RowStore, Run, Select, Send, SendTo, StoreError,
-    Writes,
+    Aggregate, AnswerAsk, Change, Choice, Landing, Locked, Plan, RowStore, Run, Select, Send, SendTo,
+    StoreError, Writes,
 };
 use cs_settle::{Answer, NewAsk};
 
@@ -273,6 +273,7 @@ async fn card_on<S: RowStore>(bench: &Bench<'_, S>, base: &str) -> CardId {
         person: "Ada".parse().expect("a name"),
         body: "please".to_owned(),
         plan: Plan::default(),
+        choice: Choice::default(),
     };
     let (turn, after) = (send.turn, Vec::new());
     let Locked { tx, facts } = lock(bench.store, None, &Select::Send { card, turn, after }).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cs_fence::{Attempt, Interruption, LandingAttempt};
 use cs_journal::{Child, Target, Task};
 use cs_model::{AskId, AskTo, Cap, CardId, Clock, FailureClass, LandMethod, PauseKind, Priority};
-use cs_record::{AcceptLanding, AnswerAsk, HandBack, LandingResult, Route, Scope, SendTo};
+use cs_record::{AcceptLanding, AnswerAsk, Chosen, HandBack, LandingResult, Route, Scope, SendTo};
 use cs_settle::{Capped, Usage};
 
 use super::World;
@@ -124,13 +124,13 @@ impl Player {
         let Some(card) = pick(&self.cards, which % 4) else {
             return String::new();
         };
-        format!(
-            "{:?}",
-            self.world
-                .people
-                .send(&self.world.new_turn(SendTo::Card(card), "more"))
-                .await
-        )
+        let mut turn = self.world.new_turn(SendTo::Card(card), "more");
+        turn.choice.model = match which % 3 {
+            0 => None,
+            1 => Some(Chosen::OfTheAgent),
+            _ => Some(Chosen::This(format!("model-{which}"))),
+        };
+        format!("{:?}", self.world.people.send(&turn).await)
     }
 
     async fn claim(&mut self, task: Task, which: u8) -> String {

@@ -9,7 +9,8 @@ use cs_model::{
 };
 use cs_record::rules::{self, Taker};
 use cs_record::{
-    Aggregate, Facts, JournalEntry, Lock, Locked, Plan, RowStore, Select, Send, SendTo, StoreError, Writes,
+    Aggregate, Choice, Facts, JournalEntry, Lock, Locked, Plan, RowStore, Select, Send, SendTo, StoreError,
+    Writes,
 };
 
 use super::world::AGENT;
@@ -43,6 +44,7 @@ impl<'a, S: RowStore> Bench<'a, S> {
             person: "Ada".parse().expect("a name"),
             body: "please".to_owned(),
             plan: Plan::default(),
+            choice: Choice::default(),
         };
         let after = Vec::new();
         let Locked { tx, facts } = lock(store, None, &Select::Send { card, turn, after }).await;
