@@ -281,8 +281,8 @@ impl Journal {
         self.shared.lock().ledger.state().session(run).map(str::to_owned)
     }
 
-    /// Says whether a native session is this run's. Of several runs that were given one session it is the oldest's, whatever runs
-    /// now: so two agents never go on with one session, whoever asks when.
+    /// Says whether a native session is this run's. Of several runs that were given one session it is the oldest's, and not even that
+    /// one's while the agent of another one may run: so two agents never go on with one session, whoever asks when.
     #[must_use]
     pub fn is_session_of(&self, run: RunId, session: &str) -> bool {
         self.shared.lock().ledger.state().is_session_of(run, session)

@@ -244,11 +244,17 @@ impl LedgerState {
         self.sessions.get(&run).map(String::as_str)
     }
 
-    /// Says whether a native session is this run's: no older run has it.
+    /// Says whether a native session is this run's: no older run has it, and no run whose agent may go on with it now.
     #[must_use]
     pub fn is_session_of(&self, run: RunId, session: &str) -> bool {
-        let older = self.sessions.range(..run);
-        !older.into_iter().any(|(_, known)| known == session)
+        let mut others = self.sessions.iter().filter(|(other, _)| **other != run);
+        !others.any(|(other, known)| known == session && (*other < run || self.may_run(*other)))
+    }
+
+    /// Says whether an execution of a run is not proven closed.
+    fn may_run(&self, run: RunId) -> bool {
+        let mut attempts = self.runs.range((run, Epoch::NONE)..=(run, Epoch::new(u32::MAX)));
+        attempts.any(|(_, entry)| entry.stage.may_run())
     }
 
     /// Says whether the import of this machine's unended runs is complete.

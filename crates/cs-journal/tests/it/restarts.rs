@@ -315,6 +315,22 @@ async fn a_session_is_known_until_it_is_forgotten() {
     assert_eq!(journal.session(run_id(1)), None);
 }
 
+/// OW-3: one live process for each native session, whichever run learned of it first.
+#[tokio::test]
+async fn a_session_is_nobodys_else_while_an_agent_may_go_on_with_it() {
+    let home = Home::new();
+    let journal = home.open();
+    let live = started(&home, &journal).await;
+    assert_eq!(live.row().run, run_id(1));
+    journal.know_session(run_id(1), "a").unwrap();
+    journal.know_session(run_id(0), "a").unwrap();
+    assert!(!journal.is_session_of(run_id(0), "a"), "the older run waits");
+    assert!(!journal.is_session_of(run_id(1), "a"), "it is the older one's");
+    let settling = live.outcome("done").unwrap();
+    assert!(journal.is_session_of(run_id(0), "a"), "its agent is proven gone");
+    drop(settling);
+}
+
 /// The file does not grow with the work that was done, only with the work that is owned.
 #[tokio::test]
 async fn a_ledger_stays_small() {
