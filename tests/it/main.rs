@@ -16,6 +16,8 @@ mod push;
 mod real_agents;
 mod record;
 mod sandbox;
+#[cfg(feature = "bwrap-tests")]
+mod sandboxed;
 mod shortage;
 mod stops;
 mod storm;

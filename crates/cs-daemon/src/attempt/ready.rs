@@ -99,6 +99,7 @@ pub(crate) async fn make_ready(
     let env = environment(cx, row.card, &launch.env);
     let room = Room {
         kind: harness.kind(),
+        command: agent.config.argv(),
         tree: &cwd,
         state: cx.state.root(),
         execution: &execution,

@@ -2,6 +2,8 @@
 //!
 //! It is put around everything that runs in the tree, the setup command included, since that runs what the repository holds.
 
+mod programs;
+
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use cs_harness::{HarnessKind, PrivateFile};
 
 use super::setup::status_file;
+use programs::Needed;
 
 /// What is put around the agents of a codebase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub enum Sandbox {
 pub(super) struct Room<'a> {
     /// Who drives the agent.
     pub(super) kind: HarnessKind,
+    /// The command of the agent: where something of ours leads it, it is not what is started first.
+    pub(super) command: &'a [String],
     /// Where the agent works.
     pub(super) tree: &'a Path,
     /// Everything of ours.
@@ -60,6 +65,8 @@ pub(super) enum SandboxTrouble {
     Disk(#[source] io::Error),
 }
 
+/// Places that are covered, as the home and everything of ours are.
+const HIDDEN: [&str; 3] = ["/dev", "/run", "/tmp"];
 /// Places in the home that tools are read from.
 const HOME_READABLE: &[&str] = &[
     ".asdf",
@@ -100,10 +107,14 @@ const fn kept_by(kind: HarnessKind) -> (Option<&'static str>, &'static [&'static
         HarnessKind::Acp => (
             None,
             &[
+                ".cache/opencode",
                 ".config/goose",
+                ".config/opencode",
                 ".gemini",
                 ".local/share/goose",
+                ".local/share/opencode",
                 ".local/state/goose",
+                ".local/state/opencode",
                 ".qwen",
             ],
         ),
@@ -118,7 +129,8 @@ impl Sandbox {
         room: &Room<'_>,
         before: impl FnOnce(Vec<OsString>) -> Vec<OsString>,
     ) -> Result<Vec<OsString>, SandboxTrouble> {
-        let program = agent.first().and_then(|program| room.find(program));
+        let command: Vec<OsString> = room.command.iter().map(OsString::from).collect();
+        let needed = programs::needed(room, &[&agent, &command]);
         let argv = before(agent);
         match self {
             Self::None => Ok(argv),
@@ -128,7 +140,7 @@ impl Sandbox {
                     // A file that is bound into it has to be there.
                     fs::write(status_file(room.execution), "").map_err(SandboxTrouble::Disk)?;
                 }
-                Ok(bubblewrap(argv, room, program.as_deref()))
+                Ok(bubblewrap(argv, room, &needed))
             }
             Self::Wrapper(wrapper) => {
                 room.check(wrapper.first().map_or("", String::as_str))?;
@@ -146,38 +158,14 @@ impl Room<'_> {
             .filter(|path| path.is_absolute())
     }
 
-    /// Finds a program as the system will, with links followed.
-    fn find(&self, program: &OsStr) -> Option<PathBuf> {
-        let program = Path::new(program);
-        if program.components().count() > 1 {
-            return program.canonicalize().ok();
-        }
-        let (_, path) = self.env.iter().find(|(name, _)| name == "PATH")?;
-        let mut all = std::env::split_paths(path).map(|dir| dir.join(program));
-        all.find(|path| path.is_file())?.canonicalize().ok()
-    }
-
     fn check(&self, program: &str) -> Result<(), SandboxTrouble> {
-        if self.find(OsStr::new(program)).is_some() {
+        if self.look_up(OsStr::new(program)).is_some() {
             return Ok(());
         }
         let name = Path::new(program).file_name().unwrap_or_default();
         Err(SandboxTrouble::NoProgram {
             program: name.to_string_lossy().into_owned(),
         })
-    }
-
-    /// What has to be there for a program: its directory, since many come in pieces, unless that holds more than the program.
-    fn around<'p>(&self, program: &'p Path) -> &'p Path {
-        let Some(dir) = program.parent() else {
-            return program;
-        };
-        let private = [self.variable("HOME"), Some(self.state), Some(self.tree)];
-        let holds = |place: &Path| place.starts_with(dir) || real(place).starts_with(dir);
-        if private.into_iter().flatten().any(holds) {
-            return program;
-        }
-        dir
     }
 
     /// What the agent program keeps for itself: where it was told to, or in its places in the home.
@@ -194,7 +182,7 @@ impl Room<'_> {
 }
 
 /// The order counts: what is mounted later covers what was before.
-fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, program: Option<&Path>) -> Vec<OsString> {
+fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, needed: &Needed) -> Vec<OsString> {
     let mut all = Arguments(vec!["bwrap".into()]);
     all.flags(&[
         "--die-with-parent",
@@ -213,8 +201,12 @@ fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, program: Option<&Path>) -> V
             all.same("--ro-bind-try", &home.join(name));
         }
     }
-    if let Some(program) = program {
-        all.same("--ro-bind-try", room.around(program));
+    for path in &needed.readable {
+        all.same("--ro-bind-try", path);
+    }
+    for (at, to) in &needed.links {
+        all.place("--symlink", to);
+        all.0.push(at.into());
     }
     for path in room.kept() {
         all.same("--bind-try", &path);
