@@ -18,6 +18,7 @@ mod record;
 mod sandbox;
 #[cfg(feature = "bwrap-tests")]
 mod sandboxed;
+mod scenarios;
 mod shortage;
 mod stops;
 mod storm;
