@@ -12,6 +12,7 @@ mod left_behind;
 mod limits;
 mod pauses;
 mod plans;
+mod probes;
 mod push;
 mod real_agents;
 mod record;

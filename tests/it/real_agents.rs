@@ -7,8 +7,16 @@ use serde_json::Value;
 
 use crate::desk::Desk;
 
-/// What every script begins with: it notes how it was called and what it was told, and finds its conversation.
-const HEAD: &str = r#"#!/bin/sh
+/// What every script answers when its program is looked at.
+const LOOK: &str = r#"#!/bin/sh
+case "$1 $2" in
+    --version*) echo 2.1.332; exit ;;
+    "auth status") echo '{"loggedIn": true}'; exit ;;
+    "login status") exit ;;
+esac
+"#;
+/// What it does then: it notes how it was called and what it was told, and finds its conversation.
+const HEAD: &str = r#"
 out=OUT
 echo "$*" >>"$out/argv"
 session=none
@@ -49,7 +57,7 @@ fn does(desk: &Desk, script: &str) {
     let out = desk.path("outside");
     let head = HEAD.replace("OUT", out.to_str().expect("a path in UTF-8"));
     let program = out.join("agent");
-    fs::write(&program, format!("{head}{script}\n")).expect("written");
+    fs::write(&program, format!("{LOOK}{head}{script}\n")).expect("written");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("made executable");
 }
 
@@ -84,7 +92,7 @@ fn an_agent_that_ends_before_it_reads_what_it_is_told_has_not_succeeded() {
         let program = desk.path("outside/agent");
         fs::write(
             &program,
-            "#!/bin/sh\necho . >>OUT/starts; exit 0\n"
+            format!("{LOOK}echo . >>OUT/starts; exit 0\n")
                 .replace("OUT", desk.path("outside").to_str().expect("UTF-8")),
         )
         .expect("written");
@@ -194,6 +202,36 @@ fn a_conversation_goes_on_and_one_that_was_lost_is_told_again() {
         "{argv}"
     );
     assert!(!prompt.contains("The first message"), "once is enough: {prompt}");
+}
+
+/// OW-3: two agents that report one conversation, such as a program with a fixed name for it, do not go on with it both.
+#[test]
+fn two_cards_never_go_on_with_one_conversation() {
+    let desk = desk_with("claude");
+    does(
+        &desk,
+        "session=00000000-0000-4000-8000-00000000000b; begin; answer Done.",
+    );
+    let first = desk.send("The first message");
+    let second = desk.send("The second message");
+    desk.run_once();
+    let resumes = |card: &str| {
+        fs::write(desk.path("outside/argv"), "").expect("written");
+        desk.ok(&["send", "--card", card, "Go on"]);
+        desk.run_once();
+        outside(&desk, "argv").contains("--resume 00000000-0000-4000-8000-00000000000b")
+    };
+    let both = [
+        resumes(&first),
+        resumes(&second),
+        resumes(&first),
+        resumes(&second),
+    ];
+    assert!(
+        both == [true, false, true, false] || both == [false, true, false, true],
+        "it is one card's: {both:?}"
+    );
+    assert_eq!(desk.said_by(&second, "agent").len(), 3);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod session;
 mod settle;
 mod setup;
 mod start;
+mod unready;
 mod untraced;
 
 use std::sync::Arc;

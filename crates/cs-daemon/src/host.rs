@@ -1,11 +1,15 @@
 //! What the daemon asks of the machine itself.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
+use cs_harness::AgentConfig;
 use cs_supervise::{BootId, Noted, UntracedEnd, end_untraced};
+
+use crate::probe::{Probed, probe};
 
 /// The machine under a daemon.
 #[async_trait]
@@ -39,6 +43,10 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// # Errors
     /// The machine does not tell what runs.
     async fn end_untraced(&self, noted: Noted) -> io::Result<UntracedEnd>;
+
+    /// Looks at the program of an agent, without giving it work: as it would be started, with this environment. It takes a few
+    /// seconds at most, and nothing of it stays. `mark` is a word that no other look has had.
+    async fn probe(&self, agent: &AgentConfig, env: &[(OsString, OsString)], mark: &str) -> Probed;
 }
 
 /// The machine that this program runs on.
@@ -82,5 +90,9 @@ impl Host for ThisHost {
 
     async fn end_untraced(&self, noted: Noted) -> io::Result<UntracedEnd> {
         end_untraced(noted).await
+    }
+
+    async fn probe(&self, agent: &AgentConfig, env: &[(OsString, OsString)], mark: &str) -> Probed {
+        probe(agent, env, mark).await
     }
 }

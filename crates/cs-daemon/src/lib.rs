@@ -28,6 +28,7 @@ mod outcome;
 mod pause;
 mod ports;
 mod presence;
+mod probe;
 mod prompt;
 mod publications;
 mod report;
@@ -56,6 +57,7 @@ pub use leftovers::{
     Removed, TRASH_KEPT, What,
 };
 pub use pause::PauseNote;
+pub use probe::{PROBE_LIMIT, Probed};
 pub use state::{StateDir, StateError, StateLock};
 pub use trees::{
     BasePush, GitTrees, Landings, Planned, Saved, TreeError, Trees, Workplace, method_of, tree_spec,

@@ -293,10 +293,9 @@ impl AttemptOutcome {
                 })
             }
             Task::Failed { class, reason, until } => Telling::GiveUp(GiveUp {
-                class: *class,
-                reason: reason.clone(),
                 until: *until,
                 usage,
+                ..GiveUp::new(*class, reason.clone())
             }),
             Task::Capped { budget, reason } => Telling::Capped(Capped {
                 cap: (*budget).into(),

@@ -29,6 +29,7 @@ mod agent;
 mod command;
 mod event;
 mod failure;
+mod hindrance;
 mod kind;
 mod launch;
 mod line;
@@ -48,6 +49,7 @@ pub use event::{
     AskAgain, Event, Matter, ToolServer, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals,
 };
 pub use failure::{FailureCause, public_reason};
+pub use hindrance::Hindrance;
 pub use kind::{HarnessKind, UnknownHarness};
 pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile, RunFacts, Wake};
 pub use line::{LINE_MAX_BYTES, Line};

@@ -34,6 +34,9 @@ pub struct SignInMeans {
     pub file: &'static str,
     /// Variables each of which stands for a sign-in.
     pub keys: &'static [&'static str],
+    /// A file in there, and a word in it or among the agent's arguments, by which it may use a provider that wants no sign-in: then
+    /// nothing is known.
+    pub other: Option<(&'static str, &'static str)>,
     /// What is said to the agent to be told; nothing where this version does not tell.
     pub ask: Option<&'static [&'static str]>,
     /// What a person does to sign in.
@@ -91,8 +94,10 @@ pub fn sign_in_means(kind: HarnessKind, version: Option<&str>) -> Option<SignInM
                 "ANTHROPIC_AUTH_TOKEN",
                 "CLAUDE_CODE_OAUTH_TOKEN",
                 "CLAUDE_CODE_USE_BEDROCK",
+                "CLAUDE_CODE_USE_FOUNDRY",
                 "CLAUDE_CODE_USE_VERTEX",
             ],
+            other: None,
             // A version that does not know these words may take them for a prompt.
             ask: version
                 .and_then(numbers)
@@ -105,6 +110,7 @@ pub fn sign_in_means(kind: HarnessKind, version: Option<&str>) -> Option<SignInM
             dir: ".codex",
             file: "auth.json",
             keys: &["CODEX_API_KEY"],
+            other: Some(("config.toml", "model_provider")),
             ask: Some(&["login", "status"]),
             cure: "codex login",
         },
@@ -113,6 +119,7 @@ pub fn sign_in_means(kind: HarnessKind, version: Option<&str>) -> Option<SignInM
             dir: ".local/share/opencode",
             file: "auth.json",
             keys: &[],
+            other: None,
             ask: None,
             cure: "opencode auth login",
         },
@@ -121,6 +128,7 @@ pub fn sign_in_means(kind: HarnessKind, version: Option<&str>) -> Option<SignInM
             dir: ".pi/agent",
             file: "auth.json",
             keys: &[],
+            other: None,
             ask: None,
             cure: "pi, then /login",
         },

@@ -175,12 +175,14 @@ impl Here {
             .find(|park| park.route.agent == summary.card.agent)?;
         let until = match park.until {
             Some(until) => format!("until {}", until.to_the_second()),
-            None => "until a person has mended that".to_owned(),
+            None => format!(
+                "until a person has mended that (`cs-panel retry {}` tries it)",
+                summary.card.id.short()
+            ),
         };
-        let agent = &park.route.agent;
         Some(Kept::NotHere(format!(
-            "agent {agent} is parked ({}) {until}",
-            park.class
+            "agent {} is parked ({}: {}) {until}",
+            park.route.agent, park.class, park.reason
         )))
     }
 }

@@ -1,98 +1,20 @@
 //! What `--json` prints. Fields are only added; ids are full; times are RFC 3339 in UTC; nothing is left out when it is unknown
 //! (it is null).
 
+mod agent;
 mod landing;
 
-use cs_daemon::AgentChoices;
-use cs_harness::{AgentConfig, OwnSettings, Permissions};
 use cs_model::{
-    AgentName, AskId, AskState, Author, CardId, CardState, CodebaseId, MachineId, OperationId, PauseKind,
-    RunId, Time, TurnId,
+    AskId, AskState, Author, CardId, CardState, CodebaseId, MachineId, OperationId, PauseKind, RunId, Time,
+    TurnId,
 };
-use cs_record::{Ask, Card, CardSummary, LiveLimit, OldOperation, Park, Pause, Run, Scope, Turn};
+use cs_record::{Ask, Card, CardSummary, LiveLimit, OldOperation, Pause, Run, Scope, Turn};
 use serde::Serialize;
 
+pub(crate) use agent::AgentWire;
 pub(crate) use landing::{LandingWire, PolicyWire, PreviewWire};
 
 use crate::standstill::{Standstill, Standstills};
-
-/// An agent of this machine.
-#[derive(Debug, Serialize)]
-pub(crate) struct AgentWire {
-    pub(crate) name: String,
-    pub(crate) command: Vec<String>,
-    pub(crate) harness: String,
-    pub(crate) default: bool,
-    /// The model that was chosen for it; null leaves it to the agent.
-    pub(crate) model: Option<String>,
-    /// The effort that was chosen for it; null leaves it to the agent.
-    pub(crate) effort: Option<String>,
-    /// What it may do; null where nobody has said it yet.
-    pub(crate) permissions: Option<&'static str>,
-    /// Whether the person's own settings of it hold.
-    pub(crate) settings: &'static str,
-    /// Why it takes no work on this machine for now; null when it does.
-    pub(crate) parked: Option<ParkWire>,
-}
-
-/// Why an agent takes no work on a machine for now.
-#[derive(Debug, Serialize)]
-pub(crate) struct ParkWire {
-    pub(crate) class: &'static str,
-    pub(crate) reason: String,
-    pub(crate) since: Time,
-    /// Until when; null until a person or a success says that it is mended.
-    pub(crate) until: Option<Time>,
-}
-
-impl ParkWire {
-    /// Says it in a few words.
-    pub(crate) fn words(&self) -> String {
-        match self.until {
-            Some(until) => format!("parked until {} ({})", until.to_the_second(), self.class),
-            None => format!("parked ({})", self.class),
-        }
-    }
-}
-
-impl AgentWire {
-    /// Describes an agent; it is the default when `default` names it.
-    pub(crate) fn new(name: &AgentName, agent: &AgentConfig, default: Option<&AgentName>) -> Self {
-        Self {
-            name: name.to_string(),
-            command: agent.argv().to_vec(),
-            harness: agent.kind().to_string(),
-            default: default == Some(name),
-            model: None,
-            effort: None,
-            permissions: AgentChoices::default()
-                .permissions_of(agent.kind())
-                .map(Permissions::as_str),
-            settings: OwnSettings::default().as_str(),
-            parked: None,
-        }
-    }
-
-    /// Says what was chosen for it.
-    pub(crate) fn choosing(mut self, choices: &AgentChoices) -> Self {
-        self.model.clone_from(&choices.model);
-        self.effort.clone_from(&choices.effort);
-        self.permissions = self.permissions.or(choices.permissions.map(Permissions::as_str));
-        self.settings = choices.settings.as_str();
-        self
-    }
-
-    /// Says that it takes no work for now.
-    pub(crate) fn parked(mut self, park: Option<&Park>) -> Self {
-        self.parked = park.map(|park| ParkWire {
-            class: park.class.as_str(),
-            reason: park.reason.clone(),
-            since: park.since,
-            until: park.until,
-        });
-        self
-    }
-}
 
 /// A codebase, as this machine knows it.
 #[derive(Debug, Serialize)]

@@ -125,7 +125,7 @@ fn settings(record: &Place, slots: u32) -> Settings {
 }
 
 /// The environment of agents: an allow-list, and what the configuration names.
-fn agent_env(env: &Env, pass: &[String]) -> Vec<(OsString, OsString)> {
+pub(crate) fn agent_env(env: &Env, pass: &[String]) -> Vec<(OsString, OsString)> {
     let passes = |name: &OsString| {
         let name = name.to_string_lossy();
         name.starts_with("LC_")

@@ -14,11 +14,11 @@ mod settle;
 mod tree;
 
 pub use record::{
-    Answer, Answered, Capped, GaveUp, GiveUp, NewAsk, Offer, SettleError, SettlementRecord, Usage,
+    About, Answer, Answered, Capped, GaveUp, GiveUp, NewAsk, Offer, SettleError, SettlementRecord, Usage,
 };
 pub use retry::{
     FinalCause, MAX_IN_ROW, MAX_STARTS, MAX_TRIES, NextSession, Retry, RetryFacts, counts_as_try, ending_of,
-    final_reason, retry,
+    final_reason, retry, retry_when_mended,
 };
 pub use settle::{Kind, SettleAs, SettleFacts, Start, Voice, settle_as, who_speaks};
 pub use tree::{DiskSpace, TreeFacts, TreeFate, tree_fate};

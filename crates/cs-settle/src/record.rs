@@ -85,6 +85,19 @@ pub struct GiveUp {
     pub until: Option<Time>,
     /// What the attempt used up.
     pub usage: Usage,
+    /// What it is about.
+    pub about: About,
+}
+
+/// What a failure is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum About {
+    /// This attempt, as far as its class says nothing else.
+    #[default]
+    Attempt,
+    /// The agent program of this machine, which cannot work before a person has mended it: every attempt on its route would fail
+    /// so.
+    Route,
 }
 
 impl GiveUp {
@@ -96,6 +109,16 @@ impl GiveUp {
             reason: reason.into(),
             until: None,
             usage: Usage::default(),
+            about: About::Attempt,
+        }
+    }
+
+    /// A failure of this class after which nothing can work on its route before a person has mended it.
+    #[must_use]
+    pub fn of_route(class: FailureClass, reason: impl Into<String>) -> Self {
+        Self {
+            about: About::Route,
+            ..Self::new(class, reason)
         }
     }
 }

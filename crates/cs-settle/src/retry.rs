@@ -119,11 +119,18 @@ pub fn retry(class: FailureClass, facts: &RetryFacts) -> Retry {
         FailureClass::Overloaded | FailureClass::Infrastructure | FailureClass::Capacity => {
             bounded(class, facts, |facts| LOAD_WAITS.after(facts.same_class_in_row))
         }
-        FailureClass::Credit | FailureClass::Authentication if facts.starts >= MAX_STARTS => {
-            Retry::Final(FinalCause::TooManyStarts)
-        }
-        FailureClass::Credit | FailureClass::Authentication => Retry::Parked,
+        FailureClass::Credit | FailureClass::Authentication => retry_when_mended(facts),
         FailureClass::InvalidRequest | FailureClass::Cancelled => Retry::Final(FinalCause::NotRetried),
+    }
+}
+
+/// Decides whether a run goes on after a failure whose cause a person has to mend on its route first.
+#[must_use]
+pub const fn retry_when_mended(facts: &RetryFacts) -> Retry {
+    if facts.starts >= MAX_STARTS {
+        Retry::Final(FinalCause::TooManyStarts)
+    } else {
+        Retry::Parked
     }
 }
 

@@ -1,10 +1,12 @@
 //! The machine itself, which starts anew now and then and has room on its disk or not.
 
+use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use cs_daemon::Host;
+use cs_daemon::{Host, Probed};
+use cs_harness::AgentConfig;
 use cs_supervise::{Noted, Proof, UntracedEnd};
 
 use crate::machine::Machine;
@@ -38,5 +40,10 @@ impl Host for SimHost {
             survivors: Vec::new(),
             proof: Some(Proof::SweepClean),
         })
+    }
+
+    /// Its agents are no programs.
+    async fn probe(&self, _: &AgentConfig, _: &[(OsString, OsString)], _: &str) -> Probed {
+        Probed::default()
     }
 }

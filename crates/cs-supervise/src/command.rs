@@ -5,10 +5,11 @@
 //! A command runs in a process group of its own. When its time is up, when it says too much or when the caller
 //! drops the future, the group and everything found below the leader is killed, before the leader is reaped (a
 //! reaped leader's number may belong to a stranger). A process that left the group *and* was orphaned before that
-//! moment is not found. A command also outlives a starter that dies hard: the kernel's parent-death signal is tied
+//! moment is found by [`run_swept`] only. A command also outlives a starter that dies hard: the kernel's parent-death signal is tied
 //! to the starting thread, and under tokio such a thread may end at any time.
 
 mod pipes;
+mod swept;
 
 use std::ffi::OsString;
 use std::io;
@@ -25,6 +26,7 @@ use tokio::time::Instant;
 
 use crate::{sys, tree};
 use pipes::{Pipes, PumpError, Pumped};
+pub use swept::run_swept;
 
 /// How long output may still come after the leader's end, while some process keeps the pipes open.
 const DRAIN_GRACE: Duration = Duration::from_millis(500);
@@ -116,7 +118,7 @@ pub enum CommandError {
     /// Talking to the running program failed; its tree was killed.
     #[error("{op} of {} failed", program.display())]
     Io {
-        /// What was being done: `wait`, `read` or `write`.
+        /// What was being done: `wait`, `read`, `write` or `sweep`.
         op: &'static str,
         /// The program as the spec names it.
         program: PathBuf,

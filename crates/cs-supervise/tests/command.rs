@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cs_supervise::command::{CommandError, CommandSpec, Exit, Finished, run};
+use cs_supervise::command::{CommandError, CommandSpec, Exit, Finished, run, run_swept};
 
 fn shell(script: &str) -> CommandSpec {
     CommandSpec {
@@ -205,4 +205,34 @@ async fn each_way_not_to_start_has_its_own_error() {
     assert!(matches!(error, CommandError::NotExecutable { .. }), "{error:?}");
     let error = start("sh".into(), dir.path().join("missing")).await;
     assert!(matches!(error, CommandError::Cwd { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_left_its_group_and_its_parent_ends_with_a_swept_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
+    let escape = format!(
+        "setsid sh -c 'sleep 1000 & echo $! >\"{0}.new\"; mv \"{0}.new\" \"{0}\"' & wait; echo told",
+        file.display()
+    );
+    for (script, exit) in [
+        (escape.clone(), Exit::Code(0)),
+        (format!("{escape}; sleep 1000"), Exit::TimedOut),
+    ] {
+        let mut spec = shell(&script);
+        spec.timeout = match exit {
+            Exit::TimedOut => Duration::from_secs(2),
+            _ => spec.timeout,
+        };
+        let finished = run_swept(&spec, &format!("{exit:?}-{}", dir.path().display()))
+            .await
+            .unwrap();
+        assert_eq!(
+            (finished.exit, finished.stdout.as_slice()),
+            (exit, &b"told\n"[..])
+        );
+        let pid = std::fs::read_to_string(&file).unwrap();
+        assert_ends(pid.trim()).await;
+        std::fs::remove_file(&file).unwrap();
+    }
 }

@@ -139,6 +139,7 @@ macro_rules! record_conformance {
             limits: another_machine_does_not_mind_a_parked_route,
             limits: a_machine_takes_the_cards_of_its_person,
             limits: an_older_success_does_not_open_a_route,
+            limits: a_route_that_cannot_work_is_parked,
             limits: a_route_that_never_works_ends_in_a_failed_card,
             plans: a_card_waits_for_the_cards_before_it,
             plans: a_cycle_is_refused_when_it_is_made,

@@ -2,11 +2,12 @@
 
 use cs_journal::{Prepared, Registered};
 use cs_model::FailureClass;
+use cs_settle::About;
 use serde::{Deserialize, Serialize};
 
 use super::Trouble;
-use super::ready::Unready;
 use super::settle::{Live, report_failed};
+use super::unready::Unready;
 use crate::context::Context;
 use crate::outcome::Budget;
 
@@ -18,6 +19,9 @@ pub(super) struct FailureNote {
     /// The budget that was used up before it could begin.
     #[serde(default)]
     pub(super) used_up: Option<Budget>,
+    /// Whether nothing can work on its route before a person has mended it.
+    #[serde(default)]
+    pub(super) is_of_route: bool,
 }
 
 impl FailureNote {
@@ -26,6 +30,7 @@ impl FailureNote {
             class,
             reason,
             used_up: None,
+            is_of_route: false,
         }
     }
 
@@ -48,7 +53,10 @@ pub(super) async fn fail(
             "no verdict on what did not start"
         );
     }
-    let note = FailureNote::new(unready.class, unready.reason);
+    let note = FailureNote {
+        is_of_route: unready.about == About::Route,
+        ..FailureNote::new(unready.class, unready.reason)
+    };
     report_failed(cx, prepared.failed(&note.to_json()?)?).await?;
     Ok(None)
 }

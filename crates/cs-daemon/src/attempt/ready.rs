@@ -18,6 +18,7 @@ use cs_worktree::{BroughtAlong, ErrorClass, PersonCommits};
 use super::sandbox::{Room, Sandbox, SandboxTrouble};
 use super::session::Conversation;
 use super::setup;
+use super::unready::Unready;
 use crate::context::Context;
 use crate::executions::SessionPlace;
 use crate::ports::{PORTS_EACH, port_base};
@@ -35,15 +36,6 @@ pub(crate) struct Ready {
     pub(crate) files: Vec<PrivateFile>,
     /// What the agent reads.
     pub(crate) prompt: Vec<u8>,
-}
-
-/// Why a run cannot be started.
-#[derive(Debug)]
-pub(crate) struct Unready {
-    /// The class that decides about another try.
-    pub(crate) class: FailureClass,
-    /// The reason for people; no local path.
-    pub(crate) reason: String,
 }
 
 /// The file of an execution that says what came along into its tree, as JSON of [`BroughtAlong`].
@@ -70,6 +62,7 @@ pub(crate) async fn make_ready(
     check_kind(row.kind)?;
     let harness = adapter(&agent.config);
     let leave = leave_of(cx, row, brief, agent)?;
+    look_at(cx, agent, &leave.sandbox, execution).await?;
     let Ground {
         cwd,
         place,
@@ -125,6 +118,32 @@ pub(crate) async fn make_ready(
     })
 }
 
+/// Makes sure that nothing is known that keeps the agent from any work on this machine.
+async fn look_at(
+    cx: &Context,
+    agent: &AgentSetup,
+    sandbox: &Sandbox,
+    execution: &str,
+) -> Result<(), Unready> {
+    if matches!(sandbox, Sandbox::Wrapper(_)) {
+        // What a wrapper leads to has programs of its own.
+        return Ok(());
+    }
+    let mut env = cx.deps.agent_env.clone();
+    env.extend(
+        agent
+            .choices
+            .env
+            .iter()
+            .map(|(name, value)| (name.into(), value.into())),
+    );
+    let probed = cx.deps.host.probe(&agent.config, &env, execution).await;
+    match probed.hindrance {
+        None => Ok(()),
+        Some(hindrance) => Err(Unready::of_route(&hindrance, agent.config.kind())),
+    }
+}
+
 /// What a person has given to an agent that is one part of what it is started with: in its configuration, else in the environment of
 /// all agents.
 fn taken_in(cx: &Context, kind: HarnessKind, own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
@@ -157,14 +176,14 @@ fn leave_of(cx: &Context, row: &ClaimedRun, brief: &RunBrief, agent: &AgentSetup
     let permissions = choices.permissions_of(kind);
     let permissions = permissions.ok_or_else(|| unpermitted(&row.agent))?;
     if !kind.knows(permissions) {
-        return Err(Unready {
-            class: FailureClass::InvalidRequest,
-            reason: format!(
+        return Err(Unready::new(
+            FailureClass::InvalidRequest,
+            format!(
                 "{} cannot be held to the permissions that are set for its codebase: set others with `cs-panel codebase set`, or give \
                  the card to another agent",
                 kind.label()
             ),
-        });
+        ));
     }
     Ok(Leave {
         choices,
@@ -177,52 +196,55 @@ fn leave_of(cx: &Context, row: &ClaimedRun, brief: &RunBrief, agent: &AgentSetup
 fn check_kind(kind: RunKind) -> Result<(), Unready> {
     match kind {
         RunKind::Owner => Ok(()),
-        RunKind::Launcher | RunKind::Worker | RunKind::Issue => Err(Unready {
-            class: FailureClass::InvalidRequest,
-            reason: format!("this version of cs-panel starts owners only, not a run of the kind {kind}"),
-        }),
+        RunKind::Launcher | RunKind::Worker | RunKind::Issue => Err(Unready::new(
+            FailureClass::InvalidRequest,
+            format!("this version of cs-panel starts owners only, not a run of the kind {kind}"),
+        )),
     }
 }
 
 fn unpermitted(agent: &str) -> Unready {
-    Unready {
-        class: FailureClass::InvalidRequest,
-        reason: format!(
+    Unready::new(
+        FailureClass::InvalidRequest,
+        format!(
             "nobody has said what the agent `{agent}` may do on this machine: set `permissions` of it to \"edit\" or \"full\" in the \
              configuration, then `cs-panel retry`"
         ),
-    }
+    )
 }
 
 fn no_choice(agent: &str) -> Unready {
-    Unready {
-        class: FailureClass::InvalidRequest,
-        reason: format!(
+    Unready::new(
+        FailureClass::InvalidRequest,
+        format!(
             "the agent `{agent}` of this machine is a command of its own, which cannot be told a model or an effort: give the choice back \
              with `cs-panel send --card CARD --model default --effort default`, or the card to another agent with `cs-panel hand-back`"
         ),
-    }
+    )
 }
 
 /// A path as it is told to an agent.
 fn in_utf8(path: &Path) -> Result<String, Unready> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         tracing::warn!(path = %path.display(), "a path is no UTF-8");
-        Unready {
-            class: FailureClass::InvalidRequest,
-            reason: "the path of its directory is no UTF-8, which agents cannot be told: use another state directory".to_owned(),
-        }
+        Unready::new(
+            FailureClass::InvalidRequest,
+            "the path of its directory is no UTF-8, which agents cannot be told: use another state directory"
+                .to_owned(),
+        )
     })
 }
 
 /// Finds the agent of a route, as it is set up now.
 pub(super) fn agent_of(cx: &Context, route: &str) -> Result<AgentSetup, Unready> {
     let found = cx.deps.agents.now().get(route).cloned();
-    found.ok_or_else(|| Unready {
-        class: FailureClass::InvalidRequest,
-        reason: format!(
-            "this machine has no agent `{route}`: add it with `cs-panel agent add {route} -- COMMAND`"
-        ),
+    found.ok_or_else(|| {
+        Unready::new(
+            FailureClass::InvalidRequest,
+            format!(
+                "this machine has no agent `{route}`: add it with `cs-panel agent add {route} -- COMMAND`"
+            ),
+        )
     })
 }
 
@@ -251,24 +273,23 @@ fn rules_of(cx: &Context, brief: &RunBrief) -> Result<AgentRules, Unready> {
         .card
         .codebase
         .map(|codebase| cx.deps.checkouts.rules(codebase));
-    rules
-        .transpose()
-        .map(Option::unwrap_or_default)
-        .map_err(|error| Unready {
-            class: FailureClass::Infrastructure,
-            reason: format!("what its agents may do is not known: {}", error.public()),
-        })
+    rules.transpose().map(Option::unwrap_or_default).map_err(|error| {
+        Unready::new(
+            FailureClass::Infrastructure,
+            format!("what its agents may do is not known: {}", error.public()),
+        )
+    })
 }
 
 fn no_sandbox(row: &ClaimedRun, trouble: &SandboxTrouble) -> Unready {
     tracing::warn!(run = %row.run, epoch = %row.epoch, error = trouble as &dyn std::error::Error, "no sandbox for the agent");
-    Unready {
-        class: match trouble {
+    Unready::new(
+        match trouble {
             SandboxTrouble::NoProgram { .. } => FailureClass::InvalidRequest,
             SandboxTrouble::Disk(_) => FailureClass::Infrastructure,
         },
-        reason: trouble.to_string(),
-    }
+        trouble.to_string(),
+    )
 }
 
 /// Makes the directory that the agent works in.
@@ -279,10 +300,10 @@ async fn ground(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<Grou
             ErrorClass::NotFound | ErrorClass::Invalid | ErrorClass::Corrupt => FailureClass::InvalidRequest,
         };
         tracing::warn!(run = %row.run, epoch = %row.epoch, error = &error as &dyn std::error::Error, "no tree for the run");
-        Unready {
+        Unready::new(
             class,
-            reason: format!("its working copy cannot be made: {}", error.public()),
-        }
+            format!("its working copy cannot be made: {}", error.public()),
+        )
     };
     let Some(workplace) = cx.deps.trees.make_ready(&brief.card).await.map_err(unready)? else {
         let dir = cx.state.plain_dir(row.card);
@@ -378,8 +399,5 @@ pub(crate) fn environment(
 /// A failure of this machine; its text goes to the local log only.
 fn local(row: &ClaimedRun, reason: &str, error: &io::Error) -> Unready {
     tracing::warn!(run = %row.run, epoch = %row.epoch, %error, "{reason}");
-    Unready {
-        class: FailureClass::Infrastructure,
-        reason: reason.to_owned(),
-    }
+    Unready::new(FailureClass::Infrastructure, reason.to_owned())
 }

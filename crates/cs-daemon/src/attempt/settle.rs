@@ -306,7 +306,10 @@ pub(crate) async fn report_failed(cx: &Context, failed: FailedPreparation) -> Re
     cx.deps.borders.reach(Border::P17);
     match note.used_up {
         None => {
-            let failure = GiveUp::new(note.class, note.reason);
+            let failure = match note.is_of_route {
+                true => GiveUp::of_route(note.class, note.reason),
+                false => GiveUp::new(note.class, note.reason),
+            };
             give_up(cx, failed.row(), &failed.attempt(), &failure).await?;
         }
         Some(budget) => {

@@ -11,9 +11,10 @@ use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopReq
 
 use super::failing::{fail, fail_registered, used_up};
 use super::interrupted::report_interrupted;
-use super::ready::{Ready, Unready, agent_of, make_ready, model_of, sessions_of};
+use super::ready::{Ready, agent_of, make_ready, model_of, sessions_of};
 use super::session::{Conversation, conversation};
 use super::settle::{Live, LiveState};
+use super::unready::Unready;
 use super::{Trouble, unlisted};
 use crate::admission::Admission;
 use crate::agents::AgentSetup;
@@ -266,7 +267,7 @@ fn not_held(row: &ClaimedRun, error: &HoldTrouble) -> Unready {
             "the files of the agent cannot be written".to_owned(),
         ),
     };
-    Unready { class, reason }
+    Unready::new(class, reason)
 }
 
 /// Authorises the agent, if it still may run: the row is read again, then admission is asked (PS-3, AF-9).

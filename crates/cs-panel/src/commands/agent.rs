@@ -1,6 +1,7 @@
 //! `agent add`, `agent remove` and `agent list`: the programs that do the work, in the configuration file of this machine.
 
 mod explain;
+mod list;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use clap::{Args, Subcommand};
 use cs_daemon::AgentChoices;
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{AgentName, CardId};
-use cs_record::{CardFilter, Park, Route};
+use cs_record::{CardFilter, Route};
 use rustix::fs::Access;
 
 use crate::app::App;
@@ -24,7 +25,7 @@ pub(crate) enum AgentCommand {
     Add(AddArgs),
     /// Take an agent out of the configuration file.
     Remove(RemoveArgs),
-    /// List the agents of this machine, and which take no work for now.
+    /// List the agents of this machine: version, sign-in, and which take no work for now, until when and why.
     List,
     /// Say that the cause is mended for which an agent takes no work on this machine.
     Unpark(UnparkArgs),
@@ -79,7 +80,7 @@ pub(crate) enum AgentsCommand {
 /// Carries out `agents ...`.
 pub(crate) async fn agents(app: &App, command: Option<AgentsCommand>) -> Result<(), Failure> {
     match command {
-        None => list(app).await,
+        None => list::list(app).await,
         Some(AgentsCommand::Explain(args)) => explain::explain(app, &args),
     }
 }
@@ -89,7 +90,7 @@ pub(crate) async fn agent(app: &App, command: AgentCommand) -> Result<(), Failur
     match command {
         AgentCommand::Add(args) => add(app, args),
         AgentCommand::Remove(args) => remove(app, &args).await,
-        AgentCommand::List => list(app).await,
+        AgentCommand::List => list::list(app).await,
         AgentCommand::Unpark(args) => unpark(app, &args).await,
     }
 }
@@ -214,60 +215,6 @@ async fn cards_of(app: &App, name: &AgentName) -> Result<Vec<CardId>, Failure> {
     let theirs =
         theirs.filter(|card| card.agent == *name && card.machine.is_none_or(|it| it == desk.machine));
     Ok(theirs.map(|card| card.id).collect())
-}
-
-async fn list(app: &App) -> Result<(), Failure> {
-    let config = app.config()?;
-    let default = config.choose_agent(None).ok();
-    let parks = if config.agents.is_empty() {
-        Vec::new()
-    } else {
-        parks(app).await
-    };
-    let agents = config.agents.iter().map(|(name, agent)| {
-        let park = parks.iter().find(|park| park.route.agent == *name);
-        AgentWire::new(name, &agent.config, default.as_ref())
-            .choosing(&agent.choices)
-            .parked(park)
-    });
-    let agents: Vec<AgentWire> = agents.collect();
-    if app.global.json {
-        return app.out.json(&agents);
-    }
-    if agents.is_empty() {
-        app.out.said(&format!(
-            "no agent is configured in {}; add one with `cs-panel agent add`",
-            config.path.display()
-        ));
-        return Ok(());
-    }
-    let row = |agent: AgentWire| {
-        let default = if agent.default { "default" } else { "" };
-        let command = shell_words::join(&agent.command);
-        let park = agent.parked.map_or_else(String::new, |park| park.words());
-        vec![agent.name, agent.harness, default.to_owned(), park, command]
-    };
-    app.out.table(
-        &["AGENT", "HARNESS", "", "", "COMMAND"],
-        agents.into_iter().map(row).collect(),
-    )
-}
-
-/// Reads which agents take no work now; says so where the record cannot tell.
-async fn parks(app: &App) -> Vec<Park> {
-    let read = async {
-        let desk = app.desk().await?;
-        Ok::<_, Failure>(desk.ports.machines.parks(desk.machine).await?)
-    };
-    match read.await {
-        Ok(parks) => parks.into_iter().filter(|park| park.holds(app.now())).collect(),
-        Err(failure) => {
-            let why = failure.text().unwrap_or_default();
-            app.out
-                .said(&format!("which of them take no work for now is not known: {why}"));
-            Vec::new()
-        }
-    }
 }
 
 /// Finds the program of a new agent, and returns it as it is to be noted.

@@ -3,7 +3,8 @@
 use cs_fence::{Attempt, Fenced, Verdict, judge};
 use cs_model::{CardState, FailureClass, RunId, RunKind, RunState, Time, TurnState};
 use cs_settle::{
-    GaveUp, GiveUp, NextSession, Retry, RetryFacts, counts_as_try, ending_of, final_reason, retry,
+    About, GaveUp, GiveUp, NextSession, Retry, RetryFacts, counts_as_try, ending_of, final_reason, retry,
+    retry_when_mended,
 };
 
 use super::answer::{add_usage, settle};
@@ -43,7 +44,11 @@ pub fn give_up(
         run.failed_because = Some(failure.reason.clone());
         run.failures_in_row = facts.same_class_in_row;
     }
-    let gave_up = match retry(failure.class, &facts) {
+    let next = match failure.about {
+        About::Attempt => retry(failure.class, &facts),
+        About::Route => retry_when_mended(&facts),
+    };
+    let gave_up = match next {
         Retry::Again { wait, session } => {
             let not_before = again_at(failure, now, now.plus(wait));
             if failure.class == FailureClass::RateLimit {

@@ -271,6 +271,35 @@ pub async fn an_older_success_does_not_open_a_route(world: &World) {
     assert!(world.take(Task::Resumes).await.is_none());
 }
 
+/// An agent that is not there, or cannot be used as it is, parks its route whatever its class says: no try is counted, what
+/// waited goes on once a person has mended it, and ten starts are enough. FB-4.
+pub async fn a_route_that_cannot_work_is_parked(world: &World) {
+    let failure = GiveUp::of_route(FailureClass::InvalidRequest, "it is not installed");
+    let mut taken = world.running().await;
+    for start in 1..=cs_settle::MAX_STARTS {
+        let gave_up = world.settlements.give_up(&taken.attempt, &failure).await;
+        let gave_up = gave_up.expect("it answers");
+        if start == cs_settle::MAX_STARTS {
+            assert_eq!(gave_up, Fenced::Applied(GaveUp::Failed { tries: 0 }));
+            return;
+        }
+        assert_eq!(gave_up, Fenced::Applied(GaveUp::Parked));
+        let parks = world.machines.parks(world.machine).await.expect("it answers");
+        let [park] = &parks[..] else { panic!("{parks:?}") };
+        assert_eq!(
+            (park.class, park.reason.as_str(), park.until),
+            (failure.class, failure.reason.as_str(), None)
+        );
+        assert!(
+            world.take(Task::Resumes).await.is_none(),
+            "its route takes nothing"
+        );
+        world.machines.unpark(&park.route).await.expect("it answers");
+        taken = world.take(Task::Resumes).await.expect("it goes on");
+        assert_eq!(world.owner(taken.claimed.card).await.tries, 0);
+    }
+}
+
 /// Ten starts park a card also when each of them ends at a parked route.
 pub async fn a_route_that_never_works_ends_in_a_failed_card(world: &World) {
     let mut taken = world.running().await;

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// The harness that the agent has.
+    /// The harness that the agent has: `plain`, `json-lines`, `claude`, `codex`, `opencode`, `pi` or `acp`.
     #[arg(long, value_name = "HARNESS")]
     harness: HarnessKind,
     /// The code with which its process exited, 0 to 255 [default: 0].
