@@ -36,16 +36,20 @@ impl Command {
             }
             _ => return None,
         };
-        let bytes = match &command {
-            Self::Line(line) => line.len(),
-            Self::Words(words) => words.iter().map(|word| word.len() + 1).sum(),
-            Self::TooLong => 0,
-        };
-        Some(if bytes > TEXT_MAX_BYTES {
+        Some(if command.bytes() > TEXT_MAX_BYTES {
             Self::TooLong
         } else {
             command
         })
+    }
+
+    /// How long it is.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Line(line) => line.len(),
+            Self::Words(words) => words.iter().map(|word| word.len() + 1).sum(),
+            Self::TooLong => 0,
+        }
     }
 
     /// Whether it is one command of those that a commit needs. Its options may neither write to a file nor start a program.

@@ -13,9 +13,9 @@
 //! are written down here: the protocol's own crate brings an asynchronous framework of its own and four major versions in five
 //! months. It knows no card, no record and no daemon.
 //!
-//! Limits: [`LINE_MAX_BYTES`](cs_harness::LINE_MAX_BYTES) for a line of the agent; a longer one is left out and told of; 1 MiB of answers
-//! that it does not listen to, after which it is given up. Each
-//! answer before the prompt has to come within [`Spec::answer_within`]; how long the prompt itself may take is the caller's.
+//! Limits: [`LINE_MAX_BYTES`](cs_harness::LINE_MAX_BYTES) for a line of the agent; a longer one is left out and told of.
+//! [`UNREAD_MAX_BYTES`](cs_harness::UNREAD_MAX_BYTES) of answers that it does not read, after which it is given up. What 1000 tool calls are about, in
+//! 4 MiB. Each answer before the prompt has to come within [`Spec::answer_within`]; how long the prompt itself may take is the caller's.
 
 mod command;
 mod dialogue;

@@ -46,6 +46,12 @@ impl Call {
         }
     }
 
+    /// How much memory it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let places: usize = self.places.iter().map(String::len).sum();
+        self.title.len() + self.kind.len() + places + self.command.as_ref().map_or(0, Command::bytes)
+    }
+
     /// What it is, for people.
     pub(crate) fn phrase(&self) -> String {
         match (self.title.as_str(), self.kind.as_str()) {

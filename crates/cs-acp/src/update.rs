@@ -9,11 +9,14 @@ use crate::permission::Call;
 
 /// Of so many tool calls it is remembered what they are.
 const CALLS_MAX: usize = 1000;
+/// And in so many bytes.
+const CALLS_MAX_BYTES: usize = 4 << 20;
 
 /// What the agent is in the middle of.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     calls: BTreeMap<String, Known>,
+    calls_bytes: usize,
     /// The words of the message that is coming.
     text: Tail,
     message: Option<String>,
@@ -89,10 +92,12 @@ impl Told {
         let mut events: Vec<Event> = self.said().into_iter().collect();
         let is_new = !self.calls.contains_key(&id);
         if is_new && self.calls.len() >= CALLS_MAX {
-            self.calls.pop_first();
+            self.forget_another(&id);
         }
         let known = self.calls.entry(id.clone()).or_default();
+        let before = known.call.bytes();
         known.call.learn(update);
+        self.calls_bytes = (self.calls_bytes + known.call.bytes()).saturating_sub(before);
         if is_new {
             events.push(started(&id, update, &known.call));
         }
@@ -103,9 +108,21 @@ impl Told {
         };
         if let (Some(ok), false) = (ok, known.is_over) {
             known.is_over = true;
-            events.push(Event::ToolEnd { call: id, ok });
+            events.push(Event::ToolEnd { call: id.clone(), ok });
         }
+        while self.calls_bytes > CALLS_MAX_BYTES && self.forget_another(&id) {}
         events
+    }
+
+    /// Forgets what a call is about, but not this one. What is forgotten of a call is not allowed to it either.
+    fn forget_another(&mut self, than: &str) -> bool {
+        let other = self.calls.keys().find(|id| *id != than).cloned();
+        let forgotten = other.and_then(|id| self.calls.remove(&id));
+        let Some(Known { call, .. }) = forgotten else {
+            return false;
+        };
+        self.calls_bytes = self.calls_bytes.saturating_sub(call.bytes());
+        true
     }
 }
 
@@ -205,6 +222,27 @@ mod tests {
             );
         }
         assert_eq!(told.calls.len(), CALLS_MAX);
+    }
+
+    #[test]
+    fn calls_that_name_many_places_are_remembered_up_to_a_size() {
+        let mut told = Told::default();
+        let mut most = 0;
+        for id in 0..300 {
+            let places: Vec<Value> = (0..100)
+                .map(|place| json!({"path": format!("/{id}/{place}/{}", "x".repeat(4000))}))
+                .collect();
+            let update =
+                json!({"sessionUpdate": "tool_call", "toolCallId": id.to_string(), "locations": places});
+            told.update(&update);
+            // The same again takes no more.
+            told.update(&update);
+            assert!(told.calls.contains_key(&id.to_string()));
+            let held: usize = told.calls.values().map(|known| known.call.bytes()).sum();
+            assert_eq!(held, told.calls_bytes);
+            most = most.max(held);
+        }
+        assert!((CALLS_MAX_BYTES / 2..=CALLS_MAX_BYTES).contains(&most), "{most}");
     }
 
     #[test]
