@@ -193,6 +193,7 @@ fn a_conversation_goes_on_and_one_that_was_lost_is_told_again() {
         ["First.", "Second."],
         "what it answered without knowing does not count"
     );
+    assert!(desk.ok(&["show", &card]).contains("began a new one"));
     does(&desk, "begin; answer Third.");
     desk.ok(&["send", "--card", &card, "The third message"]);
     desk.run_once();

@@ -246,6 +246,21 @@ async fn an_agent_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
+async fn an_agent_that_talks_on_and_on_instead_of_answering_is_given_up() {
+    let spec = Spec {
+        answer_within: Duration::from_millis(20),
+        end_within: Duration::from_secs(60),
+        ..Spec::new(sh("hear; while say '{\"method\":\"_noise\"}'; do :; done"))
+    };
+    let facts = RunFacts {
+        cwd: "/".to_owned(),
+        ..RunFacts::default()
+    };
+    let attempt = lead(spec, facts).await;
+    assert_failed(&attempt, FailureClass::Infrastructure, FailureCause::NoAnswer);
+}
+
+#[tokio::test]
 async fn an_error_of_the_provider_is_told() {
     let script = r#"open; say '{"jsonrpc":"2.0","id":3,"error":{"code":429,"message":"Resource has been exhausted"}}'"#;
     let attempt = lead_sh(script).await;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 
 use cs_daemon::{BROUGHT, FELL_BACK, SetupStatus, StateDir, setup_status};
-use cs_model::RunState;
+use cs_model::{Epoch, RunState};
 use cs_record::Run;
 use cs_worktree::BroughtAlong;
 
@@ -18,12 +18,24 @@ pub(super) fn of(state: &StateDir, run: &Run) -> io::Result<Vec<String>> {
     let Some(name) = state.executions_of(run.id, run.epoch)?.pop() else {
         return Ok(Vec::new());
     };
+    let former = run.epoch.get().checked_sub(1).map(Epoch::new);
+    let former = former
+        .map(|epoch| state.executions_of(run.id, epoch))
+        .transpose()?;
+    let former = former.and_then(|mut names| names.pop());
     let dir = state.execution(&name);
     let brought = fs::read(dir.join(BROUGHT)).ok();
     let brought = brought.and_then(|bytes| serde_json::from_slice::<BroughtAlong>(&bytes).ok());
     let mut lines = brought.map(|brought| along(&brought)).unwrap_or_default();
     if setup_status(&dir) == Some(SetupStatus::Running) && run.state == RunState::Running {
         lines.push("its setup command runs; the agent comes after it".to_owned());
+    }
+    if former.is_some_and(|name| state.execution(&name).join(FELL_BACK).exists()) {
+        lines.push(
+            "the agent of the attempt before this did not go on with its conversation and began a new one: this one was told all that \
+             was said"
+                .to_owned(),
+        );
     }
     if dir.join(FELL_BACK).exists() {
         lines.push(
