@@ -111,22 +111,23 @@ impl Shim {
             }
         };
         let identity = agent.identity.clone();
-        let written = self.dir.write_durably(
-            dir::AGENT,
-            &wire::Agent {
-                agent: identity.clone(),
-            },
-        );
         let tier = match (&self.namespace, &group) {
             (Some(_), _) => Tier::Namespace,
             (None, Some(_)) => Tier::Cgroup,
             (None, None) => Tier::Subreaper,
         };
         let mut running = Running::new(agent, group, tier, &self.spec);
+        // Before anything that takes time: it is to do nothing.
         if self.pause_at_start {
             running.pause(PausedBy::Request);
         }
         let paused = running.paused;
+        let written = self.dir.write_durably(
+            dir::AGENT,
+            &wire::Agent {
+                agent: identity.clone(),
+            },
+        );
         self.stage = Stage::Running(running);
         match written {
             Ok(()) => Reply::Started {
