@@ -355,6 +355,10 @@ mod tests {
                 "c.toml:1:1: `settings = \"shut-out\"` does not fit: there is no way",
             ),
             (
+                "[agents.x]\nharness = \"json-lines\"\ncommand = [\"a\"]\npermissions = \"edit\"\n",
+                "c.toml:1:1: `permissions = \"edit\"` does not fit: the agent's command cannot be held to that, so say \"full\"",
+            ),
+            (
                 "[agents.Big]\ncommand = [\"a\"]\n",
                 "c.toml:1:9: `Big` cannot be a name of an agent",
             ),
