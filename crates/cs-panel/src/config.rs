@@ -27,6 +27,10 @@ use crate::disk;
 use crate::env::Env;
 use crate::failure::Failure;
 
+/// What helps where there is no agent, or none of that name.
+pub(crate) const ADD_AN_AGENT: &str =
+    "add one, such as with `cs-panel agent add claude --harness claude -- claude`";
+
 /// How many agents may run at once, when the file does not say it.
 const DEFAULT_SLOTS: u32 = 2;
 /// More agents than this at once are taken for a slip of the finger.
@@ -252,11 +256,13 @@ impl Config {
 
     fn agents_and_cure(&self) -> String {
         let path = self.path.display();
-        let cure = "add one with `cs-panel agent add NAME -- PROGRAM ARGUMENTS...`";
         if self.agents.is_empty() {
-            return format!("in {path}; {cure}");
+            return format!("in {path}; {ADD_AN_AGENT}");
         }
-        format!("in {path}, expected one of: {}; {cure}", self.agent_list())
+        format!(
+            "in {path}, expected one of: {}; {ADD_AN_AGENT}",
+            self.agent_list()
+        )
     }
 
     fn agent_list(&self) -> String {

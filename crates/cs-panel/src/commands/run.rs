@@ -9,7 +9,7 @@ use cs_record::RecordError;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::app::{App, Desk};
-use crate::config::Config;
+use crate::config::{ADD_AN_AGENT, Config};
 use crate::failure::Failure;
 use crate::record::Place;
 use crate::waiting::{Here, Kept};
@@ -120,7 +120,7 @@ fn greet(app: &App, desk: &Desk, config: &Config, once: bool) -> Result<(), Fail
     if config.agents.is_empty() {
         let path = config.path.display();
         app.out.said(&format!(
-            "no agent is configured in {path}, so no card can be taken; add one with `cs-panel agent add`"
+            "no agent is configured in {path}, so no card can be taken; {ADD_AN_AGENT}"
         ));
     }
     Ok(())

@@ -9,6 +9,7 @@ use cs_record::Park;
 use tokio::task::JoinSet;
 
 use crate::app::App;
+use crate::config::ADD_AN_AGENT;
 use crate::failure::Failure;
 use crate::os::SystemIds;
 use crate::wire::AgentWire;
@@ -40,7 +41,7 @@ pub(super) async fn list(app: &App) -> Result<(), Failure> {
     }
     if agents.is_empty() {
         app.out.said(&format!(
-            "no agent is configured in {}; add one with `cs-panel agent add`",
+            "no agent is configured in {}; {ADD_AN_AGENT}",
             config.path.display()
         ));
         return Ok(());
