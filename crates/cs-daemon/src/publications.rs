@@ -29,7 +29,7 @@ const TRIES_MAX: u32 = 30;
 /// What is published now, and what waits for a remote that gave no answer.
 #[derive(Debug, Default)]
 pub(crate) struct Publications {
-    tasks: JoinSet<(CardId, After)>,
+    tasks: JoinSet<(CardId, Asked)>,
     running: BTreeMap<CardId, AbortHandle>,
     resting: BTreeMap<CardId, Rest>,
 }
@@ -45,9 +45,17 @@ enum After {
     NotAsked,
 }
 
-/// Until when a remote is left alone.
-#[derive(Debug, Clone, Copy)]
+/// A publication that was carried out.
+#[derive(Debug)]
+struct Asked {
+    note: String,
+    after: After,
+}
+
+/// Until when a remote is left alone with what a note names.
+#[derive(Debug, Clone)]
 struct Rest {
+    note: String,
     /// How often it was asked.
     tries: u32,
     until: Instant,
@@ -61,15 +69,17 @@ impl Publications {
             if self.running.len() >= AT_ONCE {
                 break;
             }
-            if self.running.contains_key(&card) || self.rests(card) || is_untold(cx, card, &note) {
+            let rest = self.resting.get(&card).filter(|rest| rest.note == note);
+            let rests = rest.is_some_and(|rest| rest.until > Instant::now());
+            if self.running.contains_key(&card) || rests || is_untold(cx, card, &note) {
                 continue;
             }
             let cx = Arc::clone(cx);
-            let tries = self.resting.get(&card).map_or(0, |rest| rest.tries);
+            let tries = rest.map_or(0, |rest| rest.tries);
             let handle = self.tasks.spawn(async move {
                 let after = publish(&cx, card, &note, tries).await;
                 cx.wake.notify_one();
-                (card, after)
+                (card, Asked { note, after })
             });
             self.running.insert(card, handle);
         }
@@ -83,30 +93,31 @@ impl Publications {
 
     fn look(&mut self) {
         while let Some(done) = self.tasks.try_join_next() {
-            match done {
-                Ok((card, After::Over)) => {
-                    self.resting.remove(&card);
-                }
-                Ok((card, After::NoAnswer)) => {
-                    let tries = self.resting.get(&card).map_or(0, |rest| rest.tries) + 1;
-                    let until = Instant::now() + wait_after(tries);
-                    self.resting.insert(card, Rest { tries, until });
-                }
-                Ok((_, After::NotAsked)) => {}
-                // Stopped, or it failed loudly.
-                Err(_) => {}
+            // Another one was stopped, or failed loudly.
+            if let Ok((card, Asked { note, after })) = done {
+                self.note(card, note, after);
             }
         }
         self.running.retain(|_, handle| !handle.is_finished());
     }
 
-    fn rests(&self, card: CardId) -> bool {
-        let rest = self.resting.get(&card);
-        rest.is_some_and(|rest| rest.until > Instant::now())
+    fn note(&mut self, card: CardId, note: String, after: After) {
+        let before = self.resting.remove(&card);
+        let rest = before.filter(|rest| rest.note == note);
+        match after {
+            After::Over => {}
+            After::NotAsked => self.resting.extend(rest.map(|rest| (card, rest))),
+            After::NoAnswer => {
+                let tries = rest.map_or(0, |rest| rest.tries) + 1;
+                let until = Instant::now() + wait_after(tries);
+                self.resting.insert(card, Rest { note, tries, until });
+            }
+        }
     }
 
     /// Ends the publication of a card, and forgets that it was to be.
     pub(crate) fn stop(&mut self, cx: &Context, card: CardId) {
+        self.look();
         if let Some(handle) = self.running.remove(&card) {
             handle.abort();
         }
@@ -202,7 +213,7 @@ async fn push(cx: &Context, card: &Card, tries: u32) -> After {
     }
     let wait = wait_after(tries).as_secs() / 60;
     cx.said(&format!(
-        "{not_published}; it is tried again in {wait} min, and by the next daemon"
+        "{not_published}; a daemon that stays tries again in {wait} min, the next one at once"
     ));
     After::NoAnswer
 }
@@ -251,7 +262,29 @@ fn note_of(cx: &Context, card: CardId) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use cs_model::CardId;
+    use uuid::Uuid;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_newer_note_names_does_not_wait_for_what_an_older_one_did() {
+        let card = CardId::from_uuid(Uuid::nil());
+        let mut publications = Publications::default();
+        let note = |name: &str| name.to_owned();
+        for tries in 1..=3 {
+            publications.note(card, note("old"), After::NoAnswer);
+            assert_eq!(publications.resting[&card].tries, tries);
+        }
+        publications.note(card, note("old"), After::NotAsked);
+        assert_eq!(publications.resting[&card].tries, 3);
+        publications.note(card, note("new"), After::NoAnswer);
+        let rest = &publications.resting[&card];
+        assert_eq!((rest.note.as_str(), rest.tries), ("new", 1));
+        assert_eq!(rest.until, Instant::now() + FIRST_WAIT);
+        publications.note(card, note("new"), After::Over);
+        assert!(publications.resting.is_empty());
+    }
 
     #[test]
     fn a_remote_that_gives_no_answer_is_left_alone_for_twice_as_long_each_time_and_an_hour_at_most() {

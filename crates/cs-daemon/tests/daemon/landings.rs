@@ -323,7 +323,7 @@ async fn published_at_last(world: World) {
     assert_eq!(git.times(Act::Publish), 1);
     let said = world.all_said();
     assert!(
-        said.contains("tried again in 1 min, and by the next daemon"),
+        said.contains("tries again in 1 min, the next one at once"),
         "{said}"
     );
     // At once, and 1, 3, 7 and 15 minutes later.
