@@ -140,6 +140,9 @@ impl Dialogue {
 
     /// More is to be said to the agent than it listens to.
     pub(crate) fn unheard(&mut self) -> Vec<Step> {
+        if matches!(self.stage, Stage::Stopping) {
+            return self.over(STOPPED);
+        }
         let said = "the agent asks again and again and does not listen to the answers";
         self.fail(Trouble {
             matter: Matter::NotListening,
@@ -296,6 +299,12 @@ impl Dialogue {
         if method != "session/request_permission" {
             return vec![Step::Send(wire::no_such_method(id, method))];
         }
+        if !matches!(self.stage, Stage::Prompting) {
+            return vec![Step::Send(response(
+                id,
+                json!({"outcome": {"outcome": "cancelled"}}),
+            ))];
+        }
         let call = self.told.call(&params["toolCall"]);
         let asks = params["sessionId"].as_str();
         if asks.is_some_and(|session| session != self.session) {
@@ -306,12 +315,6 @@ impl Dialogue {
                 "this is another conversation than the one that is led here",
             );
             return vec![Step::Tell(denied), Step::Send(answer)];
-        }
-        if !matches!(self.stage, Stage::Prompting) {
-            return vec![Step::Send(response(
-                id,
-                json!({"outcome": {"outcome": "cancelled"}}),
-            ))];
         }
         let allowed = call.is_allowed(self.start.permissions, &self.start.cwd).then(|| {
             let verdict = match self.start.permissions {

@@ -282,6 +282,29 @@ fn a_request_of_another_conversation_is_refused_and_told() {
 }
 
 #[test]
+fn a_request_before_the_prompt_is_called_off_and_makes_no_question() {
+    let mut dialogue = Dialogue::new(start());
+    dialogue.greet();
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 9, "method": "session/request_permission", "params": {"sessionId": "s",
+            "toolCall": {"toolCallId": "1", "title": "a", "kind": "read"}, "options": []}}),
+    );
+    assert!(
+        matches!(&steps[..], [Step::Send(answer)] if answer["result"]["outcome"]["outcome"] == "cancelled"),
+        "{steps:?}"
+    );
+}
+
+#[test]
+fn an_agent_that_does_not_listen_to_a_stop_was_stopped_all_the_same() {
+    let mut dialogue = prompting(start());
+    dialogue.stop();
+    assert_eq!(dialogue.unheard(), [Step::Over(STOPPED)]);
+    assert!(failure(&prompting(start()).unheard()).is_some());
+}
+
+#[test]
 fn with_edit_nothing_is_allowed_for_always() {
     let ask = json!({"id": 9, "method": "session/request_permission", "params": {"sessionId": "s",
         "toolCall": {"toolCallId": "1", "title": "a", "kind": "edit", "locations": [{"path": "/tree/a"}]},
