@@ -168,6 +168,26 @@ sleep 600"#,
     assert_eq!(the_run(&desk, &card)["tries"], 0);
 }
 
+/// OW-3. What it does without knowing what was said before is done again; that is not to be so for ever.
+#[test]
+fn an_agent_that_never_goes_on_with_a_conversation_is_told_all_of_it_each_time() {
+    let desk = desk_with("claude");
+    does(
+        &desk,
+        "session=$(cat /proc/sys/kernel/random/uuid); begin; answer Done.",
+    );
+    let card = desk.send("Message 1");
+    desk.run_once();
+    for (turn, starts) in [(2, 3), (3, 5), (4, 6), (5, 7)] {
+        desk.ok(&["send", "--card", &card, &format!("Message {turn}")]);
+        desk.run_once();
+        assert_eq!(desk.lines("starts"), starts, "turn {turn}");
+    }
+    let prompt = outside(&desk, "prompt");
+    assert!(prompt.contains("Message 1"), "{prompt}");
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."; 5]);
+}
+
 /// OW-3.
 #[test]
 fn a_conversation_goes_on_and_one_that_was_lost_is_told_again() {

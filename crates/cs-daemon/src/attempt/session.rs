@@ -18,6 +18,10 @@ const COUNTED: &str = "counted.json";
 /// The file of an execution whose agent did not go on with the conversation that it was asked to go on with.
 pub const FELL_BACK: &str = "fell-back.json";
 
+/// An agent of a run that has lost its conversation so often is not asked to go on with one again: each start tells it all that was
+/// said. Some name each process anew, and each of their answers would be done twice.
+const LOSSES_MAX: u32 = 2;
+
 /// What a conversation had used.
 #[derive(Debug, Serialize, Deserialize)]
 struct Counted {
@@ -41,6 +45,21 @@ pub(crate) struct Conversation {
     pub(crate) before: UsageTotals,
     /// Whether it lacks what was said before: then the agent is told all of it.
     pub(crate) is_lacking: bool,
+    /// How often the agents of this run had lost one.
+    pub(crate) losses: u32,
+}
+
+/// What is known of the execution before an attempt.
+struct Former {
+    file: AttemptFile,
+    fell_back: Option<FellBack>,
+}
+
+impl Former {
+    /// How often the agents of the run had lost their conversation by its end.
+    fn losses(&self) -> u32 {
+        self.file.losses + u32::from(self.fell_back.is_some())
+    }
 }
 
 /// Finds the conversation that an attempt goes on with.
@@ -49,42 +68,69 @@ pub(super) async fn conversation(
     row: &ClaimedRun,
     kind: HarnessKind,
 ) -> Result<Conversation, Trouble> {
+    let former = former(cx, row).await?;
+    let new = Conversation {
+        losses: former.as_ref().map_or(0, Former::losses),
+        ..Conversation::default()
+    };
     let Some(session) = cx.journal.session(row.run).filter(|_| !row.fresh) else {
-        return Ok(Conversation::default());
+        return Ok(new);
     };
     if !cx.journal.is_session_of(row.run, &session) {
         tracing::warn!(run = %row.run, "another run goes on with the conversation of this one: a new one begins");
-        return Ok(Conversation::default());
+        return Ok(new);
     }
     if !kind.resumes(&session) {
         tracing::warn!(run = %row.run, %kind, "its conversation has a name that cannot be handed back: a new one begins");
-        return Ok(Conversation::default());
+        return Ok(new);
     }
-    let mut conversation = Conversation {
-        session: Some(session.clone()),
-        ..Conversation::default()
-    };
-    let mut is_last = true;
+    if new.losses >= LOSSES_MAX {
+        tracing::warn!(run = %row.run, losses = new.losses, "its agents lose their conversations: a new one begins");
+        return Ok(new);
+    }
+    if former
+        .as_ref()
+        .is_some_and(|former| former.file.harness != kind.as_str())
+    {
+        return Ok(new);
+    }
+    let fell_back = former.and_then(|former| former.fell_back);
+    Ok(Conversation {
+        is_lacking: fell_back.is_some_and(|fell_back| fell_back.got == session),
+        before: counted(cx, row, &session).await?,
+        session: Some(session),
+        ..new
+    })
+}
+
+/// Finds the execution before an attempt, as far as one is there still.
+async fn former(cx: &Context, row: &ClaimedRun) -> Result<Option<Former>, Trouble> {
     for number in (1..row.epoch.get()).rev() {
         let names = cx.deps.executions.names(row.run, Epoch::new(number)).await;
         for name in names.map_err(unlisted)?.into_iter().rev() {
-            let dir = ExecutionDir::at(cx.state.execution(&name));
-            if let (true, Some(file)) = (is_last, cx.deps.executions.attempt(&name).await) {
-                is_last = false;
-                if file.harness != kind.as_str() {
-                    return Ok(Conversation::default());
-                }
-                let fell_back: Option<FellBack> = beside::read(&dir, FELL_BACK);
-                conversation.is_lacking = fell_back.is_some_and(|fell_back| fell_back.got == session);
-            }
-            let counted: Option<Counted> = beside::read(&dir, COUNTED);
-            if let Some(counted) = counted.filter(|counted| counted.session == session) {
-                conversation.before = counted.totals;
-                return Ok(conversation);
+            if let Some(file) = cx.deps.executions.attempt(&name).await {
+                let dir = ExecutionDir::at(cx.state.execution(&name));
+                let fell_back = beside::read(&dir, FELL_BACK);
+                return Ok(Some(Former { file, fell_back }));
             }
         }
     }
-    Ok(conversation)
+    Ok(None)
+}
+
+/// Finds what a conversation of a run had used when it was last counted.
+async fn counted(cx: &Context, row: &ClaimedRun, session: &str) -> Result<UsageTotals, Trouble> {
+    for number in (1..row.epoch.get()).rev() {
+        let names = cx.deps.executions.names(row.run, Epoch::new(number)).await;
+        for name in names.map_err(unlisted)?.into_iter().rev() {
+            let counted: Option<Counted> =
+                beside::read(&ExecutionDir::at(cx.state.execution(&name)), COUNTED);
+            if let Some(counted) = counted.filter(|counted| counted.session == session) {
+                return Ok(counted.totals);
+            }
+        }
+    }
+    Ok(UsageTotals::default())
 }
 
 /// Counts what an attempt has used, and notes up to where its conversation is counted now.

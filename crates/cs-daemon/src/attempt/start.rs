@@ -175,6 +175,7 @@ fn attempt_file(
         allowance: Allowance::from(&agent.limits).within(bounds),
         session: conversation.session.clone(),
         before: conversation.before,
+        losses: conversation.losses,
         model: model_of(row, agent),
         sessions: sessions_of(cx, agent),
     }

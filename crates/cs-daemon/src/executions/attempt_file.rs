@@ -32,6 +32,9 @@ pub struct AttemptFile {
     /// What that conversation had used before, as far as it was counted.
     #[serde(default)]
     pub before: UsageTotals,
+    /// How often the agents of its run had lost their conversation before.
+    #[serde(default)]
+    pub losses: u32,
     /// The model that was chosen for its agent.
     #[serde(default)]
     pub model: Option<String>,
