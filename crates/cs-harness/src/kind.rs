@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde_json::{Map, Value};
+
 use crate::Permissions;
 use crate::native::OPENCODE_CONFIG;
 
@@ -109,6 +111,16 @@ impl HarnessKind {
         self == Self::Opencode && variable == OPENCODE_CONFIG
     }
 
+    /// Whether such a value of a variable that is [taken in](Self::takes_in) can be read. One that cannot would be lost without a word.
+    pub fn can_take_in(self, value: &str) -> bool {
+        match self {
+            Self::Opencode => {
+                value.trim().is_empty() || serde_json::from_str::<Map<String, Value>>(value).is_ok()
+            }
+            Self::Plain | Self::JsonLines | Self::Claude | Self::Codex | Self::Pi | Self::Acp => true,
+        }
+    }
+
     /// Whether a conversation of this name can be handed back to an agent of this kind. One that cannot is not gone on with: a new one
     /// begins, and whoever starts it has to tell it what was said before.
     pub fn resumes(self, session: &str) -> bool {
@@ -187,6 +199,16 @@ mod tests {
         let never = HarnessKind::ALL.into_iter().filter(|kind| !kind.shuts_out());
         let never: Vec<&str> = never.map(HarnessKind::as_str).collect();
         assert_eq!(never, ["plain", "json-lines", "acp"]);
+    }
+
+    #[test]
+    fn a_configuration_that_would_be_lost_without_a_word_is_known() {
+        for good in ["", " \n", "{}", r#"{"provider": {}}"#] {
+            assert!(HarnessKind::Opencode.can_take_in(good), "{good:?}");
+        }
+        for bad in ["{", "[1]", "{\"a\": 1,}", "{} // mine", "null"] {
+            assert!(!HarnessKind::Opencode.can_take_in(bad), "{bad:?}");
+        }
     }
 
     #[test]

@@ -404,3 +404,35 @@ fn a_limit_of_a_subscription_is_seen_whatever_else_the_line_holds() {
     let over = json!({"status": "rejected", "isUsingOverage": true});
     assert_eq!(marks(&*claude, &line(over)), Vec::<&str>::new());
 }
+
+/// The word `success` is that of every error of the provider, too.
+#[test]
+fn claude_has_done_its_task_only_where_it_says_plainly_that_nothing_failed() {
+    let recorded = String::from_utf8(recorded("claude", "text")).unwrap();
+    let with = |is_error: Option<Value>| {
+        let lines = recorded.lines().map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            if line["type"] == "result" {
+                let fields = line.as_object_mut().unwrap();
+                match is_error.clone() {
+                    Some(odd) => fields.insert("is_error".to_owned(), odd),
+                    None => fields.remove("is_error"),
+                };
+            }
+            line.to_string() + "\n"
+        });
+        let output: String = lines.collect();
+        fold(&events(harness(HarnessKind::Claude).as_ref(), output.as_bytes()))
+    };
+    let ends_well = |seen: &Seen| seen.failure().is_none();
+    assert!(ends_well(&with(Some(json!(false)))));
+    for odd in [
+        None,
+        Some(json!(null)),
+        Some(json!(1)),
+        Some(json!({})),
+        Some(json!(true)),
+    ] {
+        assert!(!ends_well(&with(odd.clone())), "{odd:?}");
+    }
+}

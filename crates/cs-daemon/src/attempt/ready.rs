@@ -76,7 +76,7 @@ pub(crate) async fn make_ready(
         effort: leave.choices.effort.clone(),
         permissions: leave.permissions,
         settings: leave.choices.settings,
-        given: taken_in(cx, harness.kind(), &leave.choices.env),
+        given: taken_in(cx, &row.agent, harness.kind(), &leave.choices.env)?,
         bridge: cx.deps.settings.bridge.clone(),
         cwd: in_utf8(&cwd)?,
         private_dir: in_utf8(&execution)?,
@@ -146,13 +146,29 @@ async fn look_at(
 
 /// What a person has given to an agent that is one part of what it is started with: in its configuration, else in the environment of
 /// all agents.
-fn taken_in(cx: &Context, kind: HarnessKind, own: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+fn taken_in(
+    cx: &Context,
+    agent: &str,
+    kind: HarnessKind,
+    own: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, Unready> {
     let all = cx.deps.agent_env.iter().filter_map(|(name, value)| {
         let (name, value) = (name.to_str()?, value.to_str()?);
         Some((name.to_owned(), value.to_owned()))
     });
     let own = own.iter().map(|(name, value)| (name.clone(), value.clone()));
-    all.chain(own).filter(|(name, _)| kind.takes_in(name)).collect()
+    let given = all.chain(own).filter(|(name, _)| kind.takes_in(name));
+    let given: BTreeMap<_, _> = given.collect();
+    match given.iter().find(|(_, value)| !kind.can_take_in(value)) {
+        None => Ok(given),
+        Some((name, _)) => Err(Unready::new(
+            FailureClass::InvalidRequest,
+            format!(
+                "the variable {name} that the agent `{agent}` is given holds no JSON object, or one with comments or a comma too many: put \
+                 that right in the configuration or where the daemon was started, then `cs-panel retry`"
+            ),
+        )),
+    }
 }
 
 /// What an agent may do, and how it was chosen to work.

@@ -70,7 +70,8 @@ fn denied(denial: &Denial) -> Event {
 impl Outcome {
     fn trouble(&self) -> Option<Trouble> {
         let reason = self.terminal_reason.or_empty();
-        let is_success = !self.is_error.is_yes()
+        // A success says so twice: the word is that of every error of the provider, too.
+        let is_success = self.is_error.0 == Some(false)
             && self.subtype.or_empty() == "success"
             && self.api_error_status.0.is_none()
             && !matches!(

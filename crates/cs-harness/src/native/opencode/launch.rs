@@ -60,7 +60,10 @@ fn over(mut own: Map<String, Value>, ours: [(&str, Value); 3]) -> Value {
             .flat_map(Map::values_mut)
         {
             if let Some(agent) = agent.as_object_mut() {
-                agent.remove("permission");
+                // An older word for it.
+                for key in ["permission", "tools"] {
+                    agent.remove(key);
+                }
             }
         }
     }
@@ -129,7 +132,7 @@ mod tests {
     fn what_a_person_has_configured_in_the_variable_holds_but_for_what_is_said_here() {
         let own = json!({
             "provider": {"mine": {"name": "Mine"}}, "share": "auto", "permission": {"bash": "ask"},
-            "agent": {"build": {"model": "m", "permission": {"bash": "ask"}}},
+            "agent": {"build": {"model": "m", "permission": {"bash": "ask"}, "tools": {"bash": true}}},
         });
         let with = |text: String| RunFacts {
             given: [("OPENCODE_CONFIG_CONTENT".to_owned(), text)].into(),
