@@ -1,6 +1,6 @@
 //! Messages of JSON-RPC 2.0, one per line.
 
-use cs_harness::{Trouble, cap_text};
+use cs_harness::{Trouble, cap_text, read_json};
 use serde_json::{Value, json};
 
 /// A message of the agent: a request has a method and an id, a notification a method alone, a response an id alone.
@@ -24,7 +24,7 @@ impl Message {
     /// Reads a line; nothing where it is no message. A field of another shape than expected is as good as one that is missing: an
     /// answer that is awaited must not get lost over it.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
-        let Ok(Value::Object(mut all)) = serde_json::from_slice(line) else {
+        let Ok(Value::Object(mut all)) = read_json(line) else {
             return None;
         };
         let mut take = |key: &str| all.remove(key).filter(|value| !value.is_null());
@@ -177,6 +177,8 @@ mod tests {
             .unwrap();
         assert_eq!((trouble(&error).class, error.code), (Class::RateLimit, 429));
         assert_eq!(read(r#"{"id":3,"error":"no"}"#).unwrap().error.unwrap().code, 0);
+        let cut = read(r#"{"id":4,"result":{"text":"a \ud83d"}}"#).unwrap();
+        assert_eq!(cut.result.unwrap()["text"], "a \u{fffd}");
         assert!(read("[]").is_none() && read("7").is_none());
     }
 }

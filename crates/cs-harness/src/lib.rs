@@ -30,6 +30,7 @@ mod command;
 mod event;
 mod failure;
 mod hindrance;
+mod json;
 mod kind;
 mod launch;
 mod line;
@@ -50,6 +51,7 @@ pub use event::{
 };
 pub use failure::{FailureCause, public_reason};
 pub use hindrance::Hindrance;
+pub use json::read_json;
 pub use kind::{HarnessKind, UnknownHarness};
 pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile, RunFacts, Wake};
 pub use line::{LINE_MAX_BYTES, Line};

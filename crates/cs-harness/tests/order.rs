@@ -255,6 +255,36 @@ fn a_line_of_the_model_or_of_a_tool_tells_of_no_trouble() {
     }
 }
 
+/// An agent that cuts a text inside a character writes half of it.
+#[test]
+fn half_a_pair_of_surrogates_costs_no_line() {
+    let words = "cut \u{fffd} here";
+    let answers = [
+        (
+            HarnessKind::Claude,
+            json!({"type": "result", "subtype": "success", "session_id": "s", "result": words}),
+        ),
+        (HarnessKind::JsonLines, json!({"type": "final", "text": words})),
+    ];
+    let answers = answers.map(|(kind, line)| (kind, format!("{line}\n")));
+    let said = NATIVE.map(|kind| {
+        said_by_model_and_tool(kind, words)
+            .into_iter()
+            .map(move |line| (kind, line))
+    });
+    for (kind, line) in said.into_iter().flatten().chain(answers) {
+        let events = |line: &str| {
+            harness(kind).events(&Line {
+                bytes: line.as_bytes(),
+                dropped_bytes: 0,
+            })
+        };
+        let cut = line.replace('\u{fffd}', r"\ud83d");
+        assert_ne!(cut, line);
+        assert_eq!(events(&cut), events(&line), "{kind}: {cut}");
+    }
+}
+
 /// Recordings in which an agent tells that it tries again by itself: whose, and the class.
 const TRYING: [(HarnessKind, &str, Class); 6] = [
     (HarnessKind::Claude, "claude/auth", Class::Authentication),

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::text::{cap_answer, cap_text};
-use crate::{Event, Permissions, RunFacts, UsageReport, UsageSpan, UsageTotals};
+use crate::{Event, Permissions, RunFacts, UsageReport, UsageSpan, UsageTotals, read_json};
 
 const CHOICES_MAX: usize = 32;
 
@@ -120,7 +120,7 @@ fn line(start: &Start<'_>) -> Vec<u8> {
 
 /// Reads one line as a message. `None`: it is no JSON object with a `type`, so it is text.
 pub(super) fn parse_message(line: &[u8]) -> Option<Event> {
-    let value: Value = serde_json::from_slice(line).ok()?;
+    let value: Value = read_json(line).ok()?;
     let kind = value.as_object()?.get("type")?.as_str()?.to_owned();
     let known = known_message(&kind, value);
     Some(known.unwrap_or_else(|| Event::unknown(&kind, line)))

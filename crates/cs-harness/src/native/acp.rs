@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::read::{self, Read};
 use super::{outcome, wire};
 use crate::command::{launch_spec, start_line_of_a_dialogue};
-use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen};
+use crate::{Event, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen, read_json};
 
 /// How long the bridge waits for each answer before the prompt: agents were seen to need ten seconds to start on a busy machine.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(80);
@@ -43,7 +43,7 @@ impl Harness for Acp {
     fn events(&self, line: &Line<'_>) -> Vec<Event> {
         match read::whole(line) {
             Read::Done(events) => events,
-            Read::Whole(bytes) => match serde_json::from_slice(bytes) {
+            Read::Whole(bytes) => match read_json(bytes) {
                 Ok(event) => vec![event],
                 Err(_) => wire::not_understood(bytes),
             },

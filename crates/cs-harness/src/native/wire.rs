@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::Event;
 use crate::command::text_events;
 use crate::text::one_line;
+use crate::{Event, read_json};
 
 #[derive(Deserialize)]
 struct Typed {
@@ -14,7 +14,7 @@ struct Typed {
 
 /// A whole line that was not understood: a message of an unknown type or shape is kept as that, anything else as text.
 pub(super) fn not_understood(line: &[u8]) -> Vec<Event> {
-    match serde_json::from_slice::<Typed>(line) {
+    match read_json::<Typed>(line) {
         Ok(typed) => vec![Event::unknown(&typed.r#type, line)],
         Err(_) => text_events(line),
     }
@@ -62,7 +62,7 @@ impl ProviderError {
     /// Reads the error that stands in a text from its first brace on.
     pub(super) fn within(text: &str) -> Option<Self> {
         let at = text.find('{')?;
-        let mut found: Self = serde_json::from_str(&text[at..]).ok()?;
+        let mut found: Self = read_json(&text.as_bytes()[at..]).ok()?;
         while let Some(inner) = found.error.take() {
             found = *inner;
         }

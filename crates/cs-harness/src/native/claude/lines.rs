@@ -1,14 +1,15 @@
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::super::classify::{ErrorFacts, known_code};
 use super::super::read::{Flag, List, Number, Object, Words};
 use super::result;
 use crate::text::{cap_answer, cap_text, one_line};
-use crate::{AskAgain, Event, ToolServer, Trouble};
+use crate::{AskAgain, Event, ToolServer, Trouble, read_json};
 
 /// The events of a whole line.
 pub(super) fn events(line: &[u8]) -> Vec<Event> {
-    let Ok(head) = serde_json::from_slice::<Head>(line) else {
+    let Ok(head) = read_json::<Head>(line) else {
         return vec![Event::unknown("no message", line)];
     };
     let kind = head.kind.or_empty();
@@ -27,8 +28,8 @@ pub(super) fn events(line: &[u8]) -> Vec<Event> {
     events.unwrap_or_else(|| vec![Event::unknown(kind, line)])
 }
 
-fn read<'a, T: Deserialize<'a>>(line: &'a [u8], events: impl Fn(T) -> Vec<Event>) -> Option<Vec<Event>> {
-    serde_json::from_slice(line).ok().map(events)
+fn read<T: DeserializeOwned>(line: &[u8], events: impl Fn(T) -> Vec<Event>) -> Option<Vec<Event>> {
+    read_json(line).ok().map(events)
 }
 
 /// What kind of line it is. No field has its fixed place.

@@ -6,7 +6,7 @@ use super::super::read::{Flag, List, Number, Object, Table, Words};
 use super::super::wire::{sum, tool_phrase};
 use super::lines::Input;
 use crate::text::cap_answer;
-use crate::{Event, Matter, Trouble, UsageReport, UsageSpan, UsageTotals};
+use crate::{Event, Matter, Trouble, UsageReport, UsageSpan, UsageTotals, read_json};
 
 /// The line with which the agent ends its task, whatever its process does after it.
 ///
@@ -35,8 +35,8 @@ struct Denial {
 }
 
 pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
-    let outcome: Outcome = serde_json::from_slice(line).ok()?;
-    let usage = serde_json::from_slice::<Used>(line).unwrap_or_default();
+    let outcome: Outcome = read_json(line).ok()?;
+    let usage = read_json::<Used>(line).unwrap_or_default();
     let mut events: Vec<Event> = Event::session(outcome.session_id.or_empty())
         .into_iter()
         .collect();

@@ -3,11 +3,11 @@ use serde::Deserialize;
 use super::super::classify::ErrorFacts;
 use super::super::read::{List, Number, Object, Words};
 use crate::text::{cap_answer, cap_text, one_line};
-use crate::{Event, Trouble, UsageReport, UsageSpan, UsageTotals};
+use crate::{Event, Trouble, UsageReport, UsageSpan, UsageTotals, read_json};
 
 /// The events of a whole line.
 pub(super) fn events(line: &[u8]) -> Vec<Event> {
-    let Ok(message) = serde_json::from_slice::<Message>(line) else {
+    let Ok(message) = read_json::<Message>(line) else {
         return vec![Event::unknown("no message", line)];
     };
     let (kind, item) = (message.kind.or_empty(), &message.item.0);

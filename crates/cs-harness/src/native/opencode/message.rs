@@ -6,7 +6,7 @@ use super::super::classify::ErrorFacts;
 use super::super::read::{Number, Object, Words};
 use super::super::wire::{self, ProviderError};
 use crate::text::{cap_answer, cap_text, one_line};
-use crate::{Event, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals};
+use crate::{Event, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals, read_json};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -83,7 +83,7 @@ struct ErrorData {
 
 /// The events of a line; nothing for one that is not known.
 pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
-    let message: Message = serde_json::from_slice(line).ok()?;
+    let message: Message = read_json(line).ok()?;
     let part = &message.part.0;
     match message.kind.as_deref()? {
         // The name of the conversation is in every line; it is told with those that come first.

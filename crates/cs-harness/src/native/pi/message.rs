@@ -6,7 +6,7 @@ use super::super::classify::ErrorFacts;
 use super::super::read::{Flag, Number, Object, Words};
 use super::super::wire::{self, ProviderError};
 use crate::text::{cap_answer, cap_text, one_line};
-use crate::{Event, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals};
+use crate::{Event, Trouble, TurnMark, UsageReport, UsageSpan, UsageTotals, read_json};
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -75,7 +75,7 @@ pub(super) fn is_repetition(line: &[u8]) -> bool {
 
 /// The events of a line; nothing for one that is not known.
 pub(super) fn events(line: &[u8]) -> Option<Vec<Event>> {
-    let message: Message = serde_json::from_slice(line).ok()?;
+    let message: Message = read_json(line).ok()?;
     let one = |event| Some(vec![event]);
     match message.kind.as_deref()? {
         "session" => one(Event::session(message.id.or_empty())?),

@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::super::claude::Tokens;
 use super::super::read::Words;
-use crate::UsageTotals;
+use crate::{UsageTotals, read_json};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -21,7 +21,7 @@ struct Message {
 
 /// What a message of the model has used, with its name. Each of its parts takes a line.
 pub(super) fn used(line: &[u8]) -> Option<(String, UsageTotals)> {
-    let line: Line = serde_json::from_slice(line).ok()?;
+    let line: Line = read_json(line).ok()?;
     if line.kind.or_empty() != "assistant" {
         return None;
     }

@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use super::super::codex::Tokens;
 use super::super::read::Words;
-use crate::UsageTotals;
+use crate::{UsageTotals, read_json};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -26,7 +26,7 @@ struct Info {
 
 /// What the conversation has used after a request of the model.
 pub(super) fn used(line: &[u8]) -> Option<UsageTotals> {
-    let line: Line = serde_json::from_slice(line).ok()?;
+    let line: Line = read_json(line).ok()?;
     if line.payload.kind.or_empty() != "token_count" {
         return None;
     }
