@@ -47,6 +47,16 @@ pub const COMMIT_COMMANDS: [&str; 10] = [
     "git status",
 ];
 
+/// Those among [`COMMIT_COMMANDS`] that only look, unless an option makes them write a file or start a program.
+const LOOKING: [&str; 6] = [
+    "git diff",
+    "git log",
+    "git ls-files",
+    "git rev-parse",
+    "git show",
+    "git status",
+];
+
 /// Decides how an attempt of such an agent ended. Exit codes tell next to nothing: they are looked at last.
 ///
 /// In this order: a question or an offer; a success that the agent marked, or the rest of one that marks nothing, whatever its

@@ -85,7 +85,7 @@ fn claude_code_with_a_conversation_to_go_on_with_and_everything_that_can_be_chos
 #[test]
 fn claude_code_that_may_only_edit_without_the_settings_of_the_person() {
     insta::assert_snapshot!(shown(&spec(HarnessKind::Claude, &["claude"], &careful(facts()))), @r#"
-    claude -p --output-format stream-json --verbose --session-id 6b1f2c9e-5d0a-4b7c-9d43-0c1e2f3a4b5c --strict-mcp-config --setting-sources project --permission-mode acceptEdits --allowedTools 'Bash(git add:*)' 'Bash(git commit:*)' 'Bash(git diff:*)' 'Bash(git log:*)' 'Bash(git ls-files:*)' 'Bash(git mv:*)' 'Bash(git rev-parse:*)' 'Bash(git rm:*)' 'Bash(git show:*)' 'Bash(git status:*)'
+    claude -p --output-format stream-json --verbose --session-id 6b1f2c9e-5d0a-4b7c-9d43-0c1e2f3a4b5c --strict-mcp-config --setting-sources project --permission-mode acceptEdits --allowedTools 'Bash(git add:*)' 'Bash(git commit:*)' 'Bash(git mv:*)' 'Bash(git rm:*)'
     CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
     CLAUDE_CODE_MAX_RETRIES=2

@@ -1,4 +1,4 @@
-use super::super::COMMIT_COMMANDS;
+use super::super::{COMMIT_COMMANDS, LOOKING};
 use crate::command::launch_spec;
 use crate::kind::is_uuid;
 use crate::{HarnessKind, LaunchSpec, OwnSettings, Permissions, RunFacts};
@@ -35,7 +35,11 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
         Permissions::Full => add(&["--permission-mode", "bypassPermissions"]),
         Permissions::Edit => {
             add(&["--permission-mode", "acceptEdits", "--allowedTools"]);
-            for command in COMMIT_COMMANDS {
+            // Those that look it allows by itself, and knows with which options they do more.
+            for command in COMMIT_COMMANDS
+                .iter()
+                .filter(|command| !LOOKING.contains(command))
+            {
                 add(&[&format!("Bash({command}:*)")]);
             }
         }

@@ -1,11 +1,15 @@
 use serde_json::{Map, Value, json};
 
-use super::super::COMMIT_COMMANDS;
+use super::super::{COMMIT_COMMANDS, LOOKING};
 use crate::command::launch_spec;
 use crate::{HarnessKind, LaunchSpec, OwnSettings, Permissions, RunFacts};
 
 /// The variable that holds configuration of opencode.
 pub(crate) const OPENCODE_CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
+
+/// What makes a command that looks do more: options, also shortened, that write a file or start a program or leave the tree, and a
+/// redirection.
+const DO_MORE: [&str; 5] = ["--ou", "--ext", "--textc", "--no-ind", ">"];
 
 /// How opencode is started. Its configuration comes in a variable, which wins over the person's files and those of the tree.
 pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
@@ -81,6 +85,11 @@ fn permission(permissions: Permissions) -> Value {
             for command in COMMIT_COMMANDS {
                 bash.insert(command.to_owned(), json!("allow"));
                 bash.insert(format!("{command} *"), json!("allow"));
+            }
+            for command in LOOKING {
+                for more in DO_MORE {
+                    bash.insert(format!("{command} *{more}*"), json!("deny"));
+                }
             }
             json!({
                 "*": "allow",
@@ -178,6 +187,13 @@ mod tests {
         let rules = &config(&spec)["permission"];
         assert_eq!(rules["bash"]["*"], "deny");
         assert_eq!(rules["bash"]["git commit *"], "allow");
+        let keys: Vec<&String> = rules["bash"].as_object().unwrap().keys().collect();
+        let at = |key: &str| keys.iter().position(|known| *known == key).unwrap();
+        for more in ["--ou", "--ext", "--textc", "--no-ind", ">"] {
+            let denied = format!("git log *{more}*");
+            assert_eq!(rules["bash"][&denied], "deny");
+            assert!(at("git log *") < at(&denied));
+        }
         assert_eq!(rules["external_directory"], "deny");
         assert!(!rules.to_string().contains("ask"));
         let first = rules["bash"].as_object().unwrap().keys().next();
