@@ -336,9 +336,11 @@ impl Script {
             Duration::from_secs(*dice.pick(&[1, 5, 40]).unwrap_or(&5)),
         );
         let message = |kind: &str, name: &str| format!("{{\"type\":\"{kind}\",\"{name}\":\"{named}\"}}\n");
+        // It goes on with the conversation that it was asked to go on with.
+        let conversation = file.session.clone().unwrap_or_else(|| prompt.len().to_string());
         let session = (
             work / 3,
-            format!("{{\"type\":\"session\",\"id\":\"{}\"}}\n", prompt.len()),
+            format!("{{\"type\":\"session\",\"id\":\"{conversation}\"}}\n"),
         );
         let exit = |lines: Vec<(Duration, String)>, end, code| Self {
             lines: std::iter::once(session.clone()).chain(lines).collect(),
