@@ -244,7 +244,7 @@ async fn tell_capped(
         cx.deps.borders.reach(Border::P18);
         let card = row.card.short();
         cx.said(&format!(
-            "run {} attempt {} of card {card} was ended: {}; `cs-panel retry {card}` or a new message goes on, with as much again",
+            "run {} attempt {} of card {card} was ended: {}; `cs-panel retry {card}` or a new message goes on, with as much again unless the card has cost all that it may",
             row.run.short(),
             row.epoch,
             capped.reason
