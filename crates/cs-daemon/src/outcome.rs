@@ -5,7 +5,7 @@
 use cs_fence::ProcessFact;
 use std::time::Duration;
 
-use cs_harness::{AskAgain, Outcome, ProcessEnd, TaskEnd, UsageTotals};
+use cs_harness::{AskAgain, Outcome, ProcessEnd, TaskEnd, UsageTotals, is_from_outside};
 use cs_model::{AskId, AskTo, Cap, FailureClass, Time};
 use cs_settle::{Answer, Capped, GiveUp, NewAsk, Offer, Usage};
 use cs_supervise::{AgentExit, Closed};
@@ -317,6 +317,9 @@ const INTERRUPT: i32 = 2;
 pub(crate) fn process_end(closed: &Closed) -> ProcessEnd {
     match &closed.exit {
         AgentExit::Exited(_) if closed.stopped_by_us => ProcessEnd::Signalled(INTERRUPT),
+        AgentExit::Signalled(signal) if closed.stopped_by_us && !is_from_outside(*signal) => {
+            ProcessEnd::Signalled(INTERRUPT)
+        }
         AgentExit::Exited(code) => ProcessEnd::Exited(*code),
         AgentExit::Signalled(signal) => ProcessEnd::Signalled(*signal),
         AgentExit::SpawnFailed(failure) => ProcessEnd::SpawnFailed {
@@ -329,6 +332,31 @@ pub(crate) fn process_end(closed: &Closed) -> ProcessEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_that_we_end_has_not_crashed_however_it_takes_it() {
+        let end = |exit, stopped_by_us| {
+            process_end(&Closed {
+                exit,
+                stopped_by_us,
+                proof: None,
+                leaked: Vec::new(),
+                survivors: Vec::new(),
+                rounds: 1,
+                ended_at_unix_micros: 1,
+                limit: None,
+                worked: None,
+                dismissed_at_unix_micros: None,
+            })
+        };
+        assert_eq!(end(AgentExit::Signalled(6), false), ProcessEnd::Signalled(6));
+        assert_eq!(
+            end(AgentExit::Signalled(6), true),
+            ProcessEnd::Signalled(INTERRUPT)
+        );
+        assert_eq!(end(AgentExit::Signalled(9), true), ProcessEnd::Signalled(9));
+        assert_eq!(end(AgentExit::Exited(0), true), ProcessEnd::Signalled(INTERRUPT));
+    }
 
     #[test]
     fn what_a_provider_says_of_its_return_is_taken_within_bounds() {

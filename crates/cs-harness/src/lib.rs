@@ -57,7 +57,7 @@ pub use launch::{GivenAnswer, LaunchSpec, OwnSettings, Permissions, PrivateFile,
 pub use line::{LINE_MAX_BYTES, Line};
 pub use mask::names_a_secret;
 pub use native::{ANSWER_WITHIN, COMMIT_COMMANDS, SessionFiles, SessionReader, UNREAD_MAX_BYTES};
-pub use outcome::{Outcome, ProcessEnd, TaskEnd};
+pub use outcome::{Outcome, ProcessEnd, TaskEnd, is_from_outside};
 pub use price::{PRICES_OF, Price, price_of};
 pub use probe::{
     SignIn, SignInMeans, is_too_old, least_version, sign_in_means, sign_in_told, version_in, version_question,

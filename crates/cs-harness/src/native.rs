@@ -30,7 +30,8 @@ use cs_model::FailureClass;
 use crate::mask::shown_call;
 use crate::text::{cap_answer, cap_text};
 use crate::{
-    AskAgain, FailureCause, HarnessKind, Matter, Outcome, ProcessEnd, Seen, TaskEnd, Trouble, public_reason,
+    AskAgain, FailureCause, HarnessKind, Matter, Outcome, ProcessEnd, Seen, TaskEnd, Trouble,
+    is_from_outside, public_reason,
 };
 
 /// What `edit` allows besides changing files, in every agent that can hold commands back: what a commit needs.
@@ -145,12 +146,16 @@ fn untold(kind: HarnessKind, end: &ProcessEnd, seen: &Seen) -> TaskEnd {
         ProcessEnd::Exited(0) if seen.ends_inside_line() => (FailureClass::Agent, FailureCause::HalfLine),
         ProcessEnd::Exited(0) => (FailureClass::Agent, FailureCause::NoEndMark),
         // A program that catches the signal and ends with the code that shells use for it.
-        ProcessEnd::Exited(code @ (129 | 130 | 137 | 143)) => {
+        ProcessEnd::Exited(code) if is_from_outside(code.saturating_sub(128)) => {
             (FailureClass::Interrupted, FailureCause::Signal(code - 128))
         }
         ProcessEnd::Exited(code) => stderr::reason(*code, seen),
         // Nobody here ended it, or that would have been named first: it goes on where it was.
-        ProcessEnd::Signalled(number) => (FailureClass::Interrupted, FailureCause::Signal(*number)),
+        ProcessEnd::Signalled(number) if is_from_outside(*number) => {
+            (FailureClass::Interrupted, FailureCause::Signal(*number))
+        }
+        // A crash: started again for nothing, it would crash for ever.
+        ProcessEnd::Signalled(number) => (FailureClass::Agent, FailureCause::Signal(*number)),
         ProcessEnd::SpawnFailed { .. } => (FailureClass::InvalidRequest, FailureCause::NotStarted),
         ProcessEnd::Unknown => (FailureClass::Interrupted, FailureCause::EndNotSeen),
     };

@@ -27,6 +27,16 @@ pub enum ProcessEnd {
     Unknown,
 }
 
+/// Says whether a signal is one by which a process is ended from elsewhere, such as by a person or a system that is short of memory. The
+/// others are what a program brings on itself.
+pub const fn is_from_outside(signal: i32) -> bool {
+    const HUP: i32 = 1;
+    const INT: i32 = 2;
+    const KILL: i32 = 9;
+    const TERM: i32 = 15;
+    matches!(signal, HUP | INT | KILL | TERM)
+}
+
 /// What came of the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskEnd {
@@ -88,5 +98,16 @@ impl TaskEnd {
             message: message.clone(),
             text: seen.final_text().map(str::to_owned),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_of_somebody_else_is_told_from_what_a_program_brings_on_itself() {
+        let all = (1..=31).filter(|signal| is_from_outside(*signal));
+        assert_eq!(all.collect::<Vec<_>>(), [1, 2, 9, 15]);
     }
 }

@@ -255,6 +255,24 @@ fn a_line_of_the_model_or_of_a_tool_tells_of_no_trouble() {
     }
 }
 
+/// It would crash for ever.
+#[test]
+fn a_crash_is_the_agents_own_fault_and_a_signal_of_somebody_else_an_interruption() {
+    for (kind, signal) in NATIVE
+        .into_iter()
+        .flat_map(|kind| (1..=31).map(move |signal| (kind, signal)))
+    {
+        let class = match signal {
+            1 | 2 | 9 | 15 => Class::Interrupted,
+            _ => Class::Agent,
+        };
+        for end in [ProcessEnd::Signalled(signal), ProcessEnd::Exited(128 + signal)] {
+            let task = harness(kind).outcome(&end, &Seen::default()).task;
+            assert_eq!(failure(&task), Some((class, None)), "{kind}: {end:?}");
+        }
+    }
+}
+
 /// An agent that cuts a text inside a character writes half of it.
 #[test]
 fn half_a_pair_of_surrogates_costs_no_line() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cs_fence::LandingAttempt;
-use cs_harness::{AgentConfig, Harness, HarnessKind, Seen, adapter};
+use cs_harness::{AgentConfig, Harness, HarnessKind, Seen, adapter, is_from_outside};
 use cs_journal::ClaimedLanding;
 use cs_model::{Epoch, LandingId, RunId};
 use cs_record::{Evidence, VerifyExit};
@@ -314,16 +314,6 @@ fn over(closed: &Closed, execution: &str) -> Result<(), LandingTrouble> {
     })
 }
 
-/// Says whether a signal is one by which a process is ended from elsewhere, such as by a person or a system that is short of memory. The
-/// others are what a program brings on itself.
-const fn is_from_outside(signal: i32) -> bool {
-    const HUP: i32 = 1;
-    const INT: i32 = 2;
-    const KILL: i32 = 9;
-    const TERM: i32 = 15;
-    matches!(signal, HUP | INT | KILL | TERM)
-}
-
 /// Whether anything of a landing's verify runs now.
 pub(crate) async fn is_running(cx: &Context, attempt: LandingAttempt) -> bool {
     let Ok(Some(name)) = names(cx, attempt.landing, attempt.epoch)
@@ -469,12 +459,6 @@ mod tests {
             let closed = closed(exit, by_us, limit);
             assert_eq!(exit_of(&closed), expected, "{closed:?}");
         }
-    }
-
-    #[test]
-    fn a_signal_of_somebody_else_is_told_from_what_a_program_brings_on_itself() {
-        let all = (1..=31).filter(|signal| is_from_outside(*signal));
-        assert_eq!(all.collect::<Vec<_>>(), [1, 2, 9, 15]);
     }
 
     #[test]
