@@ -225,6 +225,81 @@ fn a_conversation_goes_on_and_one_that_was_lost_is_told_again() {
     assert!(!prompt.contains("The first message"), "once is enough: {prompt}");
 }
 
+/// OW-3: asked for it again, its agent would fail again.
+#[test]
+fn a_conversation_that_its_agent_cannot_read_any_more_is_begun_anew_and_told_again() {
+    let turn = |id: &str, said: &str| {
+        format!(
+            r#"say '{{"type":"thread.started","thread_id":"00000000-0000-4000-8000-00000000000{id}"}}'
+say '{{"type":"turn.started"}}'
+say '{{"type":"item.completed","item":{{"id":"i","type":"agent_message","text":"{said}"}}}}'
+say '{{"type":"turn.completed","usage":{{"input_tokens":1,"cached_input_tokens":0,"output_tokens":0}}}}'"#
+        )
+    };
+    let desk = desk_with("codex");
+    does(&desk, &turn("a", "First."));
+    let card = desk.send("The first message");
+    desk.run_once();
+    let damaged =
+        r#"case "$*" in *0000a*) echo "Error: thread/resume: thread/resume failed" >&2; exit 1 ;; esac"#;
+    does(&desk, &format!("{damaged}\n{}", turn("b", "Second.")));
+    desk.ok(&["send", "--card", &card, "The second message"]);
+    let said = desk.run_once_saying();
+    assert!(said.contains("begins a new one"), "{said}");
+    let run = the_run(&desk, &card);
+    assert_eq!(
+        (run["failure"].as_str(), run["tries"].as_u64()),
+        (Some("agent"), Some(1)),
+        "{run}"
+    );
+    desk.ok(&["retry", &card]);
+    desk.run_once();
+    let (argv, prompt) = (outside(&desk, "argv"), outside(&desk, "prompt"));
+    let last = argv.lines().last().unwrap_or_default();
+    assert!(!last.contains("resume"), "it begins again: {argv}");
+    assert!(prompt.contains("The first message"), "{prompt}");
+    assert!(prompt.contains("The second message"), "{prompt}");
+    assert_eq!(desk.said_by(&card, "agent"), ["First.", "Second."]);
+}
+
+/// An agent that works and then fails can read its conversation.
+#[test]
+fn a_conversation_goes_on_after_a_failure_in_the_middle_of_it() {
+    let desk = desk_with("claude");
+    does(&desk, "begin; answer First.");
+    let card = desk.send("The first message");
+    desk.run_once();
+    does(&desk, "begin; exit 1");
+    desk.ok(&["send", "--card", &card, "The second message"]);
+    desk.run_once();
+    assert_eq!(the_run(&desk, &card)["failure"], "agent");
+    does(&desk, "begin; answer Second.");
+    desk.ok(&["retry", &card]);
+    desk.run_once();
+    let (argv, prompt) = (outside(&desk, "argv"), outside(&desk, "prompt"));
+    let last = argv.lines().last().unwrap_or_default();
+    assert!(last.contains("--resume"), "{argv}");
+    assert!(!prompt.contains("The first message"), "{prompt}");
+    assert_eq!(desk.said_by(&card, "agent"), ["First.", "Second."]);
+}
+
+/// A crash is no interruption, after which it would be started again for ever.
+#[test]
+fn an_agent_that_crashes_uses_a_try() {
+    let desk = desk_with("claude");
+    does(&desk, "begin; kill -SEGV $$");
+    let card = desk.send("Do it");
+    desk.run_once();
+    let run = the_run(&desk, &card);
+    assert_eq!(
+        (run["failure"].as_str(), run["tries"].as_u64()),
+        (Some("agent"), Some(1)),
+        "{run}"
+    );
+    let because = run["failed_because"].as_str().expect("a reason");
+    assert!(because.contains("SIGSEGV"), "{because}");
+}
+
 /// OW-3: two agents that report one conversation, such as a program with a fixed name for it, do not go on with it both.
 #[test]
 fn two_cards_never_go_on_with_one_conversation() {

@@ -10,7 +10,7 @@ use cs_journal::{ClaimedRun, Settling, Started};
 use cs_model::{Cap, FailureClass};
 use cs_supervise::{AgentExit, ExecutionDir, Limit};
 
-use super::setup::{setup_failed, setup_status};
+use super::setup::{SetupStatus, setup_failed, setup_status};
 use super::{Trouble, session};
 use crate::context::Context;
 use crate::executions::{Allowance, AttemptFile, EndedFor, ExecutionEnd, last_words};
@@ -25,6 +25,8 @@ pub(super) struct End {
     ended_for: Option<EndedFor>,
     /// Whether its agent knew nothing of what was said before, and should have.
     fell_back: bool,
+    /// Whether its agent was asked to go on with a conversation.
+    goes_on: bool,
     ended: ExecutionEnd,
 }
 
@@ -48,6 +50,7 @@ impl End {
             used: UsageTotals::default(),
             ended_for,
             fell_back,
+            goes_on: file.as_ref().is_some_and(|file| file.session.is_some()),
             allowance: file.as_ref().map(|file| file.allowance).unwrap_or_default(),
             name,
             harness,
@@ -99,6 +102,29 @@ impl End {
         let end = process_end(&self.ended.closed);
         self.harness.outcome(&end, &self.ended.seen)
     }
+
+    /// Says whether its agent was to go on with a conversation, failed through its own fault and did nothing before: then it may be the
+    /// conversation that it cannot read, which would fail again as often as it is asked for.
+    fn may_have_a_damaged_session(&self, task: &TaskEnd, setup: Option<SetupStatus>) -> bool {
+        let TaskEnd::Failed { class, .. } = task else {
+            return false;
+        };
+        let seen = &self.ended.seen;
+        let is_silent = match self.harness.kind() {
+            HarnessKind::Plain | HarnessKind::JsonLines => !seen.has_spoken(),
+            // They name their conversation before they do anything in it.
+            HarnessKind::Claude
+            | HarnessKind::Codex
+            | HarnessKind::Opencode
+            | HarnessKind::Pi
+            | HarnessKind::Acp => seen.session().is_none() && seen.said().is_none(),
+        };
+        self.goes_on
+            && matches!(class, FailureClass::Agent | FailureClass::Unknown)
+            && matches!(setup, None | Some(SetupStatus::Exited(0)))
+            && is_silent
+            && self.used == UsageTotals::default()
+    }
 }
 
 /// Makes the outcome durable.
@@ -110,10 +136,12 @@ fn keep_outcome(cx: &Context, started: Started, outcome: Outcome, end: End) -> R
     if end.fell_back && cause.is_none() {
         return keep_fallen_back(cx, started, &end);
     }
-    let mut outcome = AttemptOutcome::new(outcome, (cx.new_ask(), cx.deps.clock.now()), end.spent(&started));
     let execution = cx.state.execution(&end.name);
+    let setup = setup_status(&execution);
+    let begins_anew = end.may_have_a_damaged_session(&outcome.task, setup);
+    let mut outcome = AttemptOutcome::new(outcome, (cx.new_ask(), cx.deps.clock.now()), end.spent(&started));
     let said = || last_words(&ExecutionDir::at(execution.clone()).stderr_spool()).unwrap_or_default();
-    if let Some(failed) = setup_failed(setup_status(&execution), said) {
+    if let Some(failed) = setup_failed(setup, said) {
         outcome.task = failed;
     }
     let kind = end.harness.kind();
@@ -126,7 +154,21 @@ fn keep_outcome(cx: &Context, started: Started, outcome: Outcome, end: End) -> R
         }
         Some(_) | None => {}
     }
+    if begins_anew {
+        say_begins_anew(cx, started.row());
+        return keep_without_session(cx, started, &outcome);
+    }
     keep(started, &outcome, &end.ended)
+}
+
+fn say_begins_anew(cx: &Context, row: &ClaimedRun) {
+    cx.said(&format!(
+        "run {} attempt {} of card {}: its agent failed before it went on with its conversation; its next start begins a new one and \
+         gives it all that was said",
+        row.run.short(),
+        row.epoch,
+        row.card.short()
+    ));
 }
 
 /// Makes the outcome durable of an attempt whose agent knew nothing of what was said before: whatever it came to, it does not count. The
