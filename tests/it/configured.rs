@@ -86,11 +86,15 @@ fn a_broken_configuration_stops_no_daemon_and_changes_no_agent() {
     answered(&while_broken);
     fs::remove_file(&path).expect("removed");
     answered(&send());
-    fs::write(&path, good.replace("[agents.codex]", "[agents.renamed]")).expect("written");
+    let aside = path.with_extension("new");
+    fs::write(&aside, good.replace("[agents.codex]", "[agents.renamed]")).expect("written");
+    fs::rename(&aside, &path).expect("renamed");
     until_said(&desk, "again: its agents hold");
     let kept = send();
-    let said = desk.ok(&["show", &kept]);
-    assert!(said.contains("which is not configured here"), "{said}");
+    let renamed = desk.json(&["send", "--agent", "renamed", "--permissions", "full", "Do it"]);
+    // It was sent later: a daemon that still had the other agent would have begun with that card.
+    until_answered(&desk, renamed["card"].as_str().expect("a card"));
+    assert!(desk.said_by(&kept, "agent").is_empty(), "its agent is gone");
     let log = daemon.interrupt(&desk);
     assert_eq!(log.matches("the agents stay as they were").count(), 2, "{log}");
 }

@@ -4,14 +4,20 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use cs_daemon::{AgentTable, Agents};
+use tokio::time::Instant;
 
 use super::Config;
 use crate::app::App;
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::out::Out;
+
+/// A file that names an agent no more has to stay as it is for so long before that is believed: an editor may empty a file before it
+/// writes it, piece by piece, and what was begun for the agent meanwhile would fail for good.
+const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
 /// The agents that the configuration file names now. A file that is broken or gone changes nothing, and is said once.
 #[derive(Debug)]
@@ -28,6 +34,25 @@ pub(crate) struct RereadAgents {
 struct Known {
     seen: Option<Stamp>,
     agents: Arc<AgentTable>,
+    /// The file in which an agent is missing, and since when it is as it is.
+    unsettled: Option<(Stamp, Instant)>,
+}
+
+impl Known {
+    /// Says whether what was read may be half of what is being written.
+    fn is_unsettled(&mut self, seen: Option<Stamp>, read: &AgentTable, now: Instant) -> bool {
+        let names = |name: &String| read.contains_key(name);
+        let (Some(seen), false) = (seen, self.agents.keys().all(names)) else {
+            return false;
+        };
+        match self.unsettled {
+            Some((known, since)) if known == seen => now.duration_since(since) < SETTLED_AFTER,
+            Some(_) | None => {
+                self.unsettled = Some((seen, now));
+                true
+            }
+        }
+    }
 }
 
 /// What of a file changes with its content.
@@ -65,6 +90,7 @@ impl RereadAgents {
             known: Mutex::new(Known {
                 seen,
                 agents: table(read.as_ref().unwrap_or(config)),
+                unsettled: None,
             }),
         }
     }
@@ -76,18 +102,19 @@ impl RereadAgents {
         let why = |failure: Failure| failure.text().unwrap_or_default();
         Config::read(&self.env, self.given.as_deref()).map_err(why)
     }
-}
 
-impl Agents for RereadAgents {
-    fn now(&self) -> Arc<AgentTable> {
+    fn at(&self, now: Instant) -> Arc<AgentTable> {
         let seen = Stamp::of(&self.path);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.seen != seen {
-            known.seen = seen;
             let path = self.path.display();
             match self.read(seen) {
                 Ok(config) => {
-                    known.agents = table(&config);
+                    let agents = table(&config);
+                    if known.is_unsettled(seen, &agents, now) {
+                        return Arc::clone(&known.agents);
+                    }
+                    known.agents = agents;
                     if let Some(exposed) = config.exposed() {
                         self.out.said(&exposed);
                     }
@@ -99,8 +126,15 @@ impl Agents for RereadAgents {
                     "{path} was changed and cannot be used, the agents stay as they were: {why}"
                 )),
             }
+            known.seen = seen;
         }
         Arc::clone(&known.agents)
+    }
+}
+
+impl Agents for RereadAgents {
+    fn now(&self) -> Arc<AgentTable> {
+        self.at(Instant::now())
     }
 }
 
@@ -111,4 +145,77 @@ fn table(config: &Config) -> Arc<AgentTable> {
             .map(|(name, agent)| (name.to_string(), agent.clone()))
             .collect(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOTH: &str = "[agents.a]\ncommand = [\"cat\"]\n[agents.b]\ncommand = [\"cat\"]\n";
+
+    struct Desk {
+        dir: tempfile::TempDir,
+        agents: RereadAgents,
+        start: Instant,
+    }
+
+    impl Desk {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().expect("a directory");
+            let path = dir.path().join("config.toml");
+            let agents = RereadAgents {
+                env: Env::read().expect("there is a home directory"),
+                given: Some(path.clone()),
+                path,
+                out: Out::new(None),
+                known: Mutex::new(Known {
+                    seen: None,
+                    agents: Arc::default(),
+                    unsettled: None,
+                }),
+            };
+            let start = Instant::now();
+            Self { dir, agents, start }
+        }
+
+        fn write(&self, text: &str) {
+            fs::write(self.dir.path().join("config.toml"), text).expect("written");
+        }
+
+        fn after(&self, span: Duration) -> String {
+            let agents = self.agents.at(self.start + span);
+            agents.keys().cloned().collect::<Vec<_>>().join(" ")
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_takes_no_agent_away() {
+        let desk = Desk::new();
+        desk.write(BOTH);
+        assert_eq!(desk.after(Duration::ZERO), "a b");
+        for half in ["", "# mine\n", "[agents.a]\ncommand = [\"cat\"]\n"] {
+            desk.write(half);
+            assert_eq!(desk.after(Duration::ZERO), "a b", "{half:?}");
+            assert_eq!(desk.after(SETTLED_AFTER / 2), "a b", "{half:?}");
+        }
+        desk.write(&format!("{BOTH}[agents.c]\ncommand = [\"cat\"]\n"));
+        assert_eq!(
+            desk.after(SETTLED_AFTER / 2),
+            "a b c",
+            "what is new is taken at once"
+        );
+    }
+
+    #[test]
+    fn an_agent_that_stays_away_is_gone() {
+        let desk = Desk::new();
+        desk.write(BOTH);
+        assert_eq!(desk.after(Duration::ZERO), "a b");
+        desk.write("[agents.b]\ncommand = [\"cat\"]\n");
+        assert_eq!(desk.after(Duration::ZERO), "a b");
+        assert_eq!(desk.after(SETTLED_AFTER), "b");
+        desk.write("");
+        assert_eq!(desk.after(SETTLED_AFTER), "b");
+        assert_eq!(desk.after(SETTLED_AFTER * 2), "");
+    }
 }
