@@ -129,22 +129,21 @@ impl Sandbox {
         room: &Room<'_>,
         before: impl FnOnce(Vec<OsString>) -> Vec<OsString>,
     ) -> Result<Vec<OsString>, SandboxTrouble> {
-        let command: Vec<OsString> = room.command.iter().map(OsString::from).collect();
-        let needed = programs::needed(room, &[&agent, &command]);
-        let argv = before(agent);
         match self {
-            Self::None => Ok(argv),
+            Self::None => Ok(before(agent)),
             Self::Bubblewrap => {
                 room.check("bwrap")?;
+                let command: Vec<OsString> = room.command.iter().map(OsString::from).collect();
+                let needed = programs::needed(room, &[&agent, &command]);
                 if room.has_setup {
                     // A file that is bound into it has to be there.
                     fs::write(status_file(room.execution), "").map_err(SandboxTrouble::Disk)?;
                 }
-                Ok(bubblewrap(argv, room, &needed))
+                Ok(bubblewrap(before(agent), room, &needed))
             }
             Self::Wrapper(wrapper) => {
                 room.check(wrapper.first().map_or("", String::as_str))?;
-                Ok(wrapper.iter().map(OsString::from).chain(argv).collect())
+                Ok(wrapper.iter().map(OsString::from).chain(before(agent)).collect())
             }
         }
     }

@@ -6,7 +6,7 @@ mod permission;
 use std::io::Read;
 
 use clap::Args;
-use cs_model::{CardId, IdSource, Opening, Priority, Time, TurnId};
+use cs_model::{CardId, CodebaseId, IdSource, Opening, Priority, Time, TurnId};
 use cs_record::{Choice, Codebase, Plan, Send, SendTo};
 use cs_worktree::{Inspection, Repository, WorktreeError};
 use time::OffsetDateTime;
@@ -23,7 +23,7 @@ use crate::os::SystemIds;
 use crate::out;
 use crate::text;
 use crate::wire::SentWire;
-use permission::Rules;
+use permission::{OfCodebase, Rules};
 
 /// The longest message in bytes.
 const MESSAGE_MAX_BYTES: usize = 1024 * 1024;
@@ -110,7 +110,7 @@ enum Spot {
     /// No repository is here.
     Nowhere,
     /// In the repository around us, with what is set for agents there where it is a codebase already.
-    Around(Box<Inspection>, Option<AgentNote>),
+    Around(Box<Inspection>, Option<(CodebaseId, AgentNote)>),
     /// In a codebase that was named.
     Named(Codebase, Box<Inspection>, AgentNote),
 }
@@ -146,7 +146,7 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
     let spot = spot(app, &desk, args.codebase.as_deref()).await?;
     let rules = Rules {
         given: args.permissions,
-        codebase: spot.agents().and_then(|agents| agents.permissions),
+        codebase: spot.rules(&desk).await?,
     };
     permission::make_sure(app, &config, &agent, &rules)?;
     let place = spot.settle(app, &desk).await?;
@@ -235,7 +235,7 @@ async fn spot(app: &App, desk: &Desk, named: Option<&str>) -> Result<Spot, Failu
                 let checkout = here.find(|checkout| checkout.common_dir == *common_dir);
                 Ok(Spot::Around(
                     Box::new(seen),
-                    checkout.map(|checkout| checkout.agents),
+                    checkout.map(|checkout| (checkout.codebase, checkout.agents)),
                 ))
             }
             Err(WorktreeError::NotARepository { .. }) => Ok(Spot::Nowhere),
@@ -263,13 +263,23 @@ async fn spot(app: &App, desk: &Desk, named: Option<&str>) -> Result<Spot, Failu
 }
 
 impl Spot {
-    /// What is set for agents there; nothing where nothing is.
-    fn agents(&self) -> Option<&AgentNote> {
-        match self {
-            Self::Nowhere => None,
-            Self::Around(_, agents) => agents.as_ref(),
-            Self::Named(_, _, agents) => Some(agents),
-        }
+    /// What is set of what agents may do there; nothing where nothing is.
+    async fn rules(&self, desk: &Desk) -> Result<Option<OfCodebase>, Failure> {
+        let (id, agents) = match self {
+            Self::Nowhere | Self::Around(_, None) => return Ok(None),
+            Self::Around(_, Some((id, agents))) => (*id, agents),
+            Self::Named(codebase, _, agents) => (codebase.id, agents),
+        };
+        let Some(permissions) = agents.permissions else {
+            return Ok(None);
+        };
+        let known = desk.ports.codebases.codebases().await?;
+        let codebase = known.iter().find(|codebase| codebase.id == id);
+        Ok(Some(OfCodebase {
+            name: codebase.map_or_else(|| "NAME".to_owned(), |codebase| text::shell_word(&codebase.name)),
+            permissions,
+            has_sandbox: agents.sandbox.is_some(),
+        }))
     }
 
     /// Registers a repository that is not yet a codebase.

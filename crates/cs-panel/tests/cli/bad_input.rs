@@ -140,15 +140,9 @@ fn what_is_set_for_a_codebase_stands_above_what_is_set_for_an_agent() {
     ]);
     desk.run(&["codebase", "add", ".", "--name", "mine"]);
     let mut shots = desk.run(&["codebase", "list"]);
-    desk.run(&[
-        "codebase",
-        "set",
-        "mine",
-        "--permissions",
-        "edit",
-        "--sandbox",
-        "bwrap",
-    ]);
+    desk.run(&["codebase", "set", "mine", "--permissions", "edit"]);
+    shots += &desk.run(&["send", "--agent", "plain", "hello"]);
+    desk.run(&["codebase", "set", "mine", "--sandbox", "bwrap"]);
     shots += &desk.run(&["send", "--agent", "pi", "hello"]);
     shots += &desk.run(&["send", "--agent", "claude", "--permissions", "full", "hello"]);
     shots += &desk.run(&["send", "--agent", "claude", "hello"]);

@@ -20,7 +20,18 @@ pub(super) struct Rules {
     /// By the flag.
     pub(super) given: Option<May>,
     /// For the codebase: it stands above what is set for an agent.
-    pub(super) codebase: Option<Permissions>,
+    pub(super) codebase: Option<OfCodebase>,
+}
+
+/// What a person has set for the agents of a codebase.
+#[derive(Debug)]
+pub(super) struct OfCodebase {
+    /// Its name, as a shell reads it.
+    pub(super) name: String,
+    /// What they may do.
+    pub(super) permissions: Permissions,
+    /// Whether something is put around them.
+    pub(super) has_sandbox: bool,
 }
 
 /// Makes sure that a person has said what an agent may do: now, by the flag, by an answer at a terminal, or before.
@@ -40,7 +51,7 @@ pub(super) fn make_sure(app: &App, config: &Config, name: &AgentName, rules: &Ru
     if let Some(unknown) = given.filter(|given| !agent.kind().knows(*given)) {
         return Err(cannot_hold(agent, unknown, OWN));
     }
-    if let Some(set) = rules.codebase {
+    if let Some(set) = &rules.codebase {
         return by_codebase(app, agent, set, given);
     }
     let path = config.path.display();
@@ -65,14 +76,15 @@ pub(super) fn make_sure(app: &App, config: &Config, name: &AgentName, rules: &Ru
 fn by_codebase(
     app: &App,
     agent: &AgentConfig,
-    set: Permissions,
+    of: &OfCodebase,
     given: Option<Permissions>,
 ) -> Result<(), Failure> {
+    let (name, set) = (&of.name, of.permissions);
     if agent.kind().is_command() {
-        if set != Permissions::Full {
+        if set != Permissions::Full && !of.has_sandbox {
             app.out.said(&format!(
                 "agent {} is a command of your own, which does whatever you may do: the permissions \"{}\" of the codebase do not hold \
-                 it, a sandbox does (`cs-panel codebase set NAME --sandbox bwrap`)",
+                 it, a sandbox does (`cs-panel codebase set {name} --sandbox bwrap`)",
                 agent.name(),
                 set.as_str()
             ));
@@ -82,7 +94,7 @@ fn by_codebase(
     if given.is_some_and(|given| given != set) {
         return Err(Failure::Usage(format!(
             "agents have the permissions \"{}\" on this codebase, nothing was sent; leave out --permissions, or change them with \
-             `cs-panel codebase set NAME --permissions ...`",
+             `cs-panel codebase set {name} --permissions ...`",
             set.as_str()
         )));
     }
