@@ -27,6 +27,8 @@ pub(crate) struct Desk {
     record: Arc<Record>,
     /// Another user than the one who tests, whose desk it is.
     user: Option<u32>,
+    /// How long agent programs may take to tell their version, and the like.
+    pub(crate) probe_seconds: u64,
 }
 
 impl Desk {
@@ -48,7 +50,12 @@ impl Desk {
 
     /// A desk in this directory, of another user than the one who tests, if one is named.
     pub(crate) fn furnished(dir: TempDir, record: Arc<Record>, user: Option<u32>) -> Self {
-        let desk = Self { dir, record, user };
+        let desk = Self {
+            dir,
+            record,
+            user,
+            probe_seconds: PATIENCE.as_secs(),
+        };
         chown(desk.dir.path(), user, user).expect("it is ours to give");
         for name in ["home", "repo", "outside"] {
             fs::create_dir(desk.path(name)).expect("made");
@@ -155,7 +162,8 @@ impl Desk {
             .env_clear()
             .env("PATH", path)
             .env("HOME", self.path("home"))
-            .env("TMPDIR", self.dir.path());
+            .env("TMPDIR", self.dir.path())
+            .env("CS_PANEL_PROBE_SECONDS", self.probe_seconds.to_string());
         command.env("GIT_CONFIG_NOSYSTEM", "1").stdin(Stdio::null());
         if let Some(user) = self.user {
             command.uid(user).gid(user);

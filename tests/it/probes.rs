@@ -29,7 +29,19 @@ fn answers(desk: &Desk, version: &str, sign_in: &str) {
 }
 
 fn desk() -> Desk {
-    let desk = Desk::new();
+    set_up(Desk::new())
+}
+
+/// A desk with a program that may sleep in place of an answer: only that is not waited for.
+fn desk_for(answer: &str) -> Desk {
+    let mut desk = Desk::new();
+    if answer.contains("sleep") {
+        desk.probe_seconds = 1;
+    }
+    set_up(desk)
+}
+
+fn set_up(desk: Desk) -> Desk {
     answers(&desk, "echo '2.1.332 (Claude Code)'", SIGNED_IN);
     let program = program(&desk).display().to_string();
     desk.ok(&[
@@ -52,7 +64,7 @@ fn listed(desk: &Desk) -> Value {
 
 /// Plays that an agent cannot be used as it is: one card is told, with the cure; the other one waits; nothing starts, also once
 /// it is mended, until a person says so.
-fn is_parked_until_mended(desk: &Desk, what: &str, told: &str, class: &str) {
+fn is_parked_until_opened(desk: &Desk, what: &str, told: &str, class: &str) {
     let card = desk.send("Do it");
     let said = desk.run_once_saying();
     let other = desk.send("Do that");
@@ -126,25 +138,25 @@ fn an_agent_is_listed_with_its_version_and_its_sign_in() {
 
 /// FB-4, FB-5.
 #[test]
-fn an_agent_that_is_not_installed_parks_its_route_until_it_is() {
+fn an_agent_that_is_not_installed_parks_its_route_until_a_person_opens_it() {
     let desk = desk();
     fs::remove_file(program(&desk)).expect("removed");
     let told = "is not installed on this machine: there is no program `agent`";
-    is_parked_until_mended(&desk, "not_installed", told, "invalid_request");
+    is_parked_until_opened(&desk, "not_installed", told, "invalid_request");
 }
 
 /// FB-4, FB-5.
 #[test]
-fn an_agent_that_is_too_old_parks_its_route_until_it_is_newer() {
+fn an_agent_that_is_too_old_parks_its_route_until_a_person_opens_it() {
     let desk = desk();
     answers(&desk, "echo '1.0.128 (Claude Code)'", SIGNED_IN);
     let told = "Claude Code 1.0.128 on this machine is too old, 2.0.0 or newer is expected: update it";
-    is_parked_until_mended(&desk, "too_old", told, "invalid_request");
+    is_parked_until_opened(&desk, "too_old", told, "invalid_request");
 }
 
 /// FB-4, FB-5.
 #[test]
-fn an_agent_that_is_not_signed_in_parks_its_route_until_it_is() {
+fn an_agent_that_is_not_signed_in_parks_its_route_until_a_person_opens_it() {
     let desk = desk();
     answers(
         &desk,
@@ -152,7 +164,36 @@ fn an_agent_that_is_not_signed_in_parks_its_route_until_it_is() {
         "echo '{\"loggedIn\": false}'; exit 1",
     );
     let told = "is not signed in on this machine: sign in with `claude auth login`";
-    is_parked_until_mended(&desk, "not_signed_in", told, "authentication");
+    is_parked_until_opened(&desk, "not_signed_in", told, "authentication");
+}
+
+/// It may need no sign-in, or have one where nobody looks: a person who opens its route is believed, for all cards from then on.
+#[test]
+fn an_agent_that_works_though_it_says_that_it_is_not_signed_in_is_parked_once() {
+    for open in ["retry", "unpark"] {
+        let desk = desk();
+        answers(
+            &desk,
+            "echo '2.1.332 (Claude Code)'",
+            "echo '{\"loggedIn\": false}'; exit 1",
+        );
+        let first = desk.send("Do it");
+        desk.run_once();
+        let second = desk.send("Do that");
+        desk.run_once();
+        assert_eq!(desk.lines("starts"), 0, "nobody has opened it");
+        match open {
+            "retry" => desk.ok(&["retry", &first]),
+            _ => desk.ok(&["agent", "unpark", "real"]),
+        };
+        desk.run_once();
+        let third = desk.send("And that");
+        desk.run_once();
+        for card in [&first, &second, &third] {
+            assert_eq!(desk.said_by(card, "agent"), ["Done."], "{open}");
+        }
+        assert!(listed(&desk)["parked"].is_null());
+    }
 }
 
 #[test]
@@ -163,7 +204,7 @@ fn what_is_no_program_is_not_started_and_nobody_waits_for_it() {
         let made = desk.plain(make).arg(program(&desk)).status().expect("it runs");
         assert!(made.success());
         let told = "`agent` is no program that may be executed";
-        is_parked_until_mended(&desk, "not_executable", told, "invalid_request");
+        is_parked_until_opened(&desk, "not_executable", told, "invalid_request");
     }
 }
 
@@ -177,7 +218,7 @@ fn a_program_that_does_not_tell_its_version_is_started_and_leaves_nothing() {
         "setsid sh -c 'sleep 1000 & sleep 1000' & sleep 1000 & exit 0",
         "kill -9 $$",
     ] {
-        let desk = desk();
+        let desk = desk_for(version);
         answers(&desk, version, SIGNED_IN);
         let agent = listed(&desk);
         assert!(
@@ -200,7 +241,7 @@ fn a_sign_in_that_cannot_be_told_stands_in_nobodys_way() {
         "echo Hello!",
         "setsid sleep 1000 & echo '{\"loggedIn\": 1}'",
     ] {
-        let desk = desk();
+        let desk = desk_for(sign_in);
         answers(&desk, "echo '2.1.332 (Claude Code)'", sign_in);
         let card = desk.send("Do it");
         desk.run_once();

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use cs_harness::AgentConfig;
 use cs_supervise::{BootId, Noted, UntracedEnd, end_untraced};
 
-use crate::probe::{Probed, probe};
+use crate::probe::{PROBE_LIMIT, Probed, probe};
 
 /// The machine under a daemon.
 #[async_trait]
@@ -53,13 +54,23 @@ pub trait Host: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone)]
 pub struct ThisHost {
     state: PathBuf,
+    probe_limit: Duration,
 }
 
 impl ThisHost {
     /// Looks at the disk under this state directory.
     #[must_use]
     pub fn new(state: impl Into<PathBuf>) -> Self {
-        Self { state: state.into() }
+        Self {
+            state: state.into(),
+            probe_limit: PROBE_LIMIT,
+        }
+    }
+
+    /// Waits so long for each answer of an agent program, in place of [`PROBE_LIMIT`].
+    #[must_use]
+    pub fn answered_within(self, probe_limit: Duration) -> Self {
+        Self { probe_limit, ..self }
     }
 }
 
@@ -93,6 +104,6 @@ impl Host for ThisHost {
     }
 
     async fn probe(&self, agent: &AgentConfig, env: &[(OsString, OsString)], mark: &str) -> Probed {
-        probe(agent, env, mark).await
+        probe(agent, env, (mark, self.probe_limit)).await
     }
 }

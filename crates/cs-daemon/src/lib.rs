@@ -20,6 +20,7 @@ mod context;
 pub mod control;
 mod daemon;
 mod deps;
+mod doubt;
 mod executions;
 mod host;
 mod landing;

@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
+use std::iter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use cs_harness::{
 };
 use cs_supervise::command::{CommandError, CommandSpec, Exit, Finished, run_swept};
 
-/// How long an answer is waited for.
+/// How long an answer is waited for, where nothing else is said.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(3);
 /// More than this is no answer.
 const ANSWER_MAX_BYTES: usize = 64 * 1024;
@@ -59,11 +60,23 @@ struct Program<'a> {
     agent: &'a AgentConfig,
     env: &'a [(OsString, OsString)],
     mark: &'a str,
+    limit: Duration,
 }
 
-/// Looks at the program of an agent. `mark` is a word that no other look has had.
-pub(crate) async fn probe(agent: &AgentConfig, env: &[(OsString, OsString)], mark: &str) -> Probed {
-    Program { agent, env, mark }.look().await
+/// Looks at the program of an agent, and waits so long for each answer. `mark` is a word that no other look has had.
+pub(crate) async fn probe(
+    agent: &AgentConfig,
+    env: &[(OsString, OsString)],
+    (mark, limit): (&str, Duration),
+) -> Probed {
+    Program {
+        agent,
+        env,
+        mark,
+        limit,
+    }
+    .look()
+    .await
 }
 
 impl Program<'_> {
@@ -145,7 +158,7 @@ impl Program<'_> {
 
     /// Whether it may use a provider that wants no sign-in.
     fn may_use_another(&self, means: &SignInMeans, home: Option<&Path>) -> bool {
-        let Some((file, word)) = means.other else {
+        let Some((file, words)) = means.other else {
             return false;
         };
         let mut text = Vec::new();
@@ -153,8 +166,9 @@ impl Program<'_> {
             // What cannot be read of it says nothing.
             let _ = file.take(CONFIG_MAX_BYTES).read_to_end(&mut text);
         }
-        let arguments = self.agent.argv().iter();
-        String::from_utf8_lossy(&text).contains(word) || arguments.into_iter().any(|it| it.contains(word))
+        let text = String::from_utf8_lossy(&text);
+        let mut said = iter::once(text.as_ref()).chain(self.agent.argv().iter().map(String::as_str));
+        said.any(|it| words.iter().any(|word| it.contains(word)))
     }
 
     /// Where it keeps what belongs to its sign-in.
@@ -179,7 +193,7 @@ impl Program<'_> {
             env: self.env.to_vec(),
             cwd: home.filter(|home| home.is_dir()).unwrap_or_else(|| "/".into()),
             stdin: Vec::new(),
-            timeout: PROBE_LIMIT,
+            timeout: self.limit,
             stdout_cap_bytes: ANSWER_MAX_BYTES,
             stderr_cap_bytes: 0,
         };
@@ -238,7 +252,9 @@ impl Program<'_> {
 mod tests {
     use super::*;
 
-    const CODEX: &str = "case $1 in --version) echo codex-cli 0.171.0 ;; login) exit 1 ;; esac";
+    /// Nothing here takes so long, on any machine.
+    const PATIENCE: Duration = Duration::from_secs(120);
+    const CODEX: &str = "case $* in *--version) echo codex-cli 0.171.0 ;; *login*) exit 1 ;; esac";
 
     /// A home, and a Codex that says that it is not signed in.
     struct Home(tempfile::TempDir);
@@ -250,7 +266,12 @@ mod tests {
         }
 
         async fn probed(&self, key: &str) -> Probed {
-            let argv = ["sh", "-c", CODEX, "codex"].map(str::to_owned).to_vec();
+            self.probed_with(key, &[]).await
+        }
+
+        async fn probed_with(&self, key: &str, arguments: &[&str]) -> Probed {
+            let argv = [&["sh", "-c", CODEX, "codex"], arguments].concat();
+            let argv = argv.into_iter().map(str::to_owned).collect();
             let agent = AgentConfig::new("codex", argv, HarnessKind::Codex).expect("it is right");
             let env = [
                 ("PATH".into(), "/usr/bin:/bin".into()),
@@ -258,7 +279,7 @@ mod tests {
                 ("CODEX_API_KEY".into(), key.into()),
             ];
             let mark = self.0.path().display().to_string();
-            probe(&agent, &env, &mark).await
+            probe(&agent, &env, (&mark, PATIENCE)).await
         }
     }
 
@@ -269,6 +290,12 @@ mod tests {
         assert_eq!(none.version.as_deref(), Some("0.171.0"));
         assert_eq!(none.hindrance, Some(Hindrance::NotSignedIn));
         assert_eq!(home.probed("a key").await.sign_in, SignIn::SignedIn);
+        let local = home.probed_with("", &["--oss"]).await;
+        assert_eq!(
+            (local.sign_in, local.hindrance),
+            (SignIn::CannotBeTold, None),
+            "a model of this machine needs none"
+        );
         home.file("config.toml", "model_provider = \"mine\"\n");
         let own = home.probed("").await;
         assert_eq!(
@@ -289,13 +316,17 @@ mod tests {
         ] {
             let agent = AgentConfig::new("a", vec![program.to_owned()], kind).expect("it is right");
             let env = [("PATH".into(), "/usr/bin:/bin".into())];
-            assert_eq!(probe(&agent, &env, "none").await, Probed::default(), "{program}");
+            assert_eq!(
+                probe(&agent, &env, ("none", PATIENCE)).await,
+                Probed::default(),
+                "{program}"
+            );
         }
         let agent = AgentConfig::new("a", vec!["nowhere-at-all".to_owned()], HarnessKind::Acp);
         let probed = probe(
             &agent.expect("it is right"),
             &[("PATH".into(), "/bin".into())],
-            "none",
+            ("none", PATIENCE),
         )
         .await;
         let program = "nowhere-at-all".to_owned();

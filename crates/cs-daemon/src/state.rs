@@ -73,7 +73,12 @@ impl StateDir {
                 });
             }
         }
-        for dir in [state.executions(), state.plain_dirs(), state.pauses()] {
+        for dir in [
+            state.executions(),
+            state.plain_dirs(),
+            state.pauses(),
+            state.doubts(),
+        ] {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -212,6 +217,11 @@ impl StateDir {
     /// Returns where it is noted who paused the agent of an attempt.
     pub(crate) fn pause_note(&self, run: RunId, epoch: Epoch) -> PathBuf {
         self.pauses().join(format!("{run}.{epoch}"))
+    }
+
+    /// Returns the directory of the notes of which agents did not seem to be signed in.
+    pub(crate) fn doubts(&self) -> PathBuf {
+        self.root.join("not-signed-in")
     }
 
     /// Finds the executions of one attempt, in the order in which they were made. Their names follow from run and epoch, so

@@ -73,7 +73,8 @@ impl Hindrance {
             }
             Self::NotSignedIn => match sign_in_means(kind, None) {
                 Some(means) => format!(
-                    "{who} is not signed in on this machine: sign in with `{}`, or give it a key",
+                    "{who} is not signed in on this machine: sign in with `{}`, or give it a key; where it needs neither, `cs-panel retry` \
+                     starts it all the same",
                     means.cure
                 ),
                 None => format!("{who} is not signed in on this machine: sign in, or give it a key"),

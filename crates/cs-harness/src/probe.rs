@@ -34,9 +34,9 @@ pub struct SignInMeans {
     pub file: &'static str,
     /// Variables each of which stands for a sign-in.
     pub keys: &'static [&'static str],
-    /// A file in there, and a word in it or among the agent's arguments, by which it may use a provider that wants no sign-in: then
+    /// A file in there, and words in it or among the agent's arguments, by which it may use a provider that wants no sign-in: then
     /// nothing is known.
-    pub other: Option<(&'static str, &'static str)>,
+    pub other: Option<(&'static str, &'static [&'static str])>,
     /// What is said to the agent to be told; nothing where this version does not tell.
     pub ask: Option<&'static [&'static str]>,
     /// What a person does to sign in.
@@ -110,7 +110,7 @@ pub fn sign_in_means(kind: HarnessKind, version: Option<&str>) -> Option<SignInM
             dir: ".codex",
             file: "auth.json",
             keys: &["CODEX_API_KEY"],
-            other: Some(("config.toml", "model_provider")),
+            other: Some(("config.toml", &["model_provider", "--oss"])),
             ask: Some(&["login", "status"]),
             cure: "codex login",
         },

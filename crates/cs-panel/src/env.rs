@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcetera::BaseStrategy;
 
@@ -41,6 +42,8 @@ pub(crate) struct Env {
     /// `CS_PANEL_CRASH_AT`, in a build with debug assertions only: the border of the protocols at which a test ends the daemon
     /// (docs/adr/0003).
     pub(crate) crash_at: Option<String>,
+    /// `CS_PANEL_PROBE_SECONDS`, in a build with debug assertions only: how long a test lets agent programs take for an answer.
+    pub(crate) probe_limit: Option<Duration>,
     /// Where temporary files go: `TMPDIR`, or `/tmp`.
     pub(crate) temp_dir: PathBuf,
     /// The login name: `USER` or `LOGNAME`.
@@ -86,6 +89,10 @@ impl Env {
             shell: set("SHELL").map(PathBuf::from),
             columns: text("COLUMNS").and_then(|columns| columns.parse().ok()),
             crash_at: text("CS_PANEL_CRASH_AT").filter(|_| cfg!(debug_assertions)),
+            probe_limit: text("CS_PANEL_PROBE_SECONDS")
+                .filter(|_| cfg!(debug_assertions))
+                .and_then(|seconds| seconds.parse().ok())
+                .map(Duration::from_secs),
             temp_dir: std::env::temp_dir(),
             login: text("USER").or_else(|| text("LOGNAME")),
             all: std::env::vars_os().collect(),

@@ -1,11 +1,12 @@
 //! Puts a daemon together from what this machine and its configuration say.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cs_daemon::{
-    Borders, Checkouts, Deps, GitTrees, MachineIdentity, MachineLeftovers, Reporter, Settings,
+    Borders, Checkouts, Deps, GitTrees, MachineIdentity, MachineLeftovers, PROBE_LIMIT, Reporter, Settings,
     ShimExecutions, ThisHost,
 };
 use cs_supervise::ShimProgram;
@@ -100,7 +101,7 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         trees: trees.clone(),
         landings: trees,
         executions: Arc::new(ShimExecutions::new(desk.state.clone(), shim)),
-        host: Arc::new(ThisHost::new(desk.state.root())),
+        host: Arc::new(host(&app.env, desk.state.root())),
         agent_env: agent_env(&app.env, &config.pass_env),
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),
@@ -122,6 +123,11 @@ fn settings(record: &Place, slots: u32) -> Settings {
         bridge: os::this_program(),
         ..usual
     }
+}
+
+/// This machine, with a disk under this directory.
+pub(crate) fn host(env: &Env, state: impl Into<PathBuf>) -> ThisHost {
+    ThisHost::new(state).answered_within(env.probe_limit.unwrap_or(PROBE_LIMIT))
 }
 
 /// The environment of agents: an allow-list, and what the configuration names.

@@ -20,6 +20,7 @@ use super::session::Conversation;
 use super::setup;
 use super::unready::Unready;
 use crate::context::Context;
+use crate::doubt::Doubt;
 use crate::executions::SessionPlace;
 use crate::ports::{PORTS_EACH, port_base};
 use crate::prompt::{Place, compose};
@@ -137,8 +138,9 @@ async fn look_at(
             .iter()
             .map(|(name, value)| (name.into(), value.into())),
     );
+    let doubt = Doubt::of(&cx.state, &agent.config);
     let probed = cx.deps.host.probe(&agent.config, &env, execution).await;
-    match probed.hindrance {
+    match doubt.weigh(&cx.state, &agent.config, probed) {
         None => Ok(()),
         Some(hindrance) => Err(Unready::of_route(&hindrance, agent.config.kind())),
     }
@@ -185,7 +187,7 @@ fn leave_of(cx: &Context, row: &ClaimedRun, brief: &RunBrief, agent: &AgentSetup
     let mut choices = agent.choices.clone();
     choices.permissions = rules.permissions.or(choices.permissions);
     if (row.model.is_some() || row.effort.is_some()) && !kind.takes_choices() {
-        return Err(no_choice(&row.agent));
+        return Err(no_choice(row));
     }
     choices.model = row.model.clone().or(choices.model);
     choices.effort = row.effort.clone().or(choices.effort);
@@ -229,12 +231,14 @@ fn unpermitted(agent: &str) -> Unready {
     )
 }
 
-fn no_choice(agent: &str) -> Unready {
+fn no_choice(row: &ClaimedRun) -> Unready {
+    let (agent, card) = (&row.agent, row.card.short());
     Unready::new(
         FailureClass::InvalidRequest,
         format!(
             "the agent `{agent}` of this machine is a command of its own, which cannot be told a model or an effort: give the choice back \
-             with `cs-panel send --card CARD --model default --effort default`, or the card to another agent with `cs-panel hand-back`"
+             with `cs-panel send --card {card} --model default --effort default 'Go on'`, or the card to another agent with \
+             `cs-panel hand-back {card} --agent NAME`"
         ),
     )
 }

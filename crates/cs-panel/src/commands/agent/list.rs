@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use cs_daemon::{AgentSetup, Host, Probed, ThisHost};
+use cs_daemon::{AgentSetup, Host, Probed};
 use cs_model::{AgentName, IdSource};
 use cs_record::Park;
 use tokio::task::JoinSet;
@@ -13,7 +13,7 @@ use crate::config::ADD_AN_AGENT;
 use crate::failure::Failure;
 use crate::os::SystemIds;
 use crate::wire::AgentWire;
-use crate::wiring::agent_env;
+use crate::wiring::{agent_env, host};
 
 /// Carries out `agent list`.
 pub(super) async fn list(app: &App) -> Result<(), Failure> {
@@ -27,7 +27,7 @@ pub(super) async fn list(app: &App) -> Result<(), Failure> {
     } else {
         parks(app).await
     };
-    let mut probed = look_at(&config.agents, &agent_env(&app.env, &config.pass_env)).await;
+    let mut probed = look_at(app, &config.agents, &agent_env(&app.env, &config.pass_env)).await;
     let agents = config.agents.iter().map(|(name, agent)| {
         let park = parks.iter().find(|park| park.route.agent == *name);
         AgentWire::new(name, &agent.config, default.as_ref())
@@ -84,12 +84,13 @@ fn table(app: &App, agents: Vec<AgentWire>) -> Result<(), Failure> {
 
 /// Looks at the programs of all agents, as the daemon does before it starts one.
 async fn look_at(
+    app: &App,
     agents: &BTreeMap<AgentName, AgentSetup>,
     env: &[(OsString, OsString)],
 ) -> BTreeMap<AgentName, Probed> {
     let mut looks = JoinSet::new();
     for (name, agent) in agents {
-        let (name, config) = (name.clone(), agent.config.clone());
+        let (name, config, host) = (name.clone(), agent.config.clone(), host(&app.env, "/"));
         let mut env = env.to_vec();
         env.extend(
             agent
@@ -100,7 +101,7 @@ async fn look_at(
         );
         looks.spawn(async move {
             let mark = SystemIds.uuid_v7().to_string();
-            let probed = ThisHost::new("/").probe(&config, &env, &mark).await;
+            let probed = host.probe(&config, &env, &mark).await;
             (name, probed)
         });
     }
