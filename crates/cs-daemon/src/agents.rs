@@ -1,6 +1,7 @@
 //! The agents of a machine. A person may change them while a daemon runs.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,6 +24,16 @@ pub struct AgentSetup {
     pub containment: Containment,
     /// How it is to work.
     pub choices: AgentChoices,
+}
+
+impl AgentSetup {
+    /// The environment of its programs: that of all agents of the machine, then what is set for this one, which stands above it.
+    #[must_use]
+    pub fn environment(&self, of_all: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+        let own = self.choices.env.iter();
+        let own = own.map(|(name, value)| (name.into(), value.into()));
+        of_all.iter().cloned().chain(own).collect()
+    }
 }
 
 impl From<AgentConfig> for AgentSetup {

@@ -130,14 +130,7 @@ async fn look_at(
         // What a wrapper leads to has programs of its own.
         return Ok(());
     }
-    let mut env = cx.deps.agent_env.clone();
-    env.extend(
-        agent
-            .choices
-            .env
-            .iter()
-            .map(|(name, value)| (name.into(), value.into())),
-    );
+    let env = agent.environment(&cx.deps.agent_env);
     let doubt = Doubt::of(&cx.state, &agent.config);
     let probed = cx.deps.host.probe(&agent.config, &env, execution).await;
     match doubt.weigh(&cx.state, &agent.config, probed) {

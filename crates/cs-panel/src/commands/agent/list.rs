@@ -91,14 +91,7 @@ async fn look_at(
     let mut looks = JoinSet::new();
     for (name, agent) in agents {
         let (name, config, host) = (name.clone(), agent.config.clone(), host(&app.env, "/"));
-        let mut env = env.to_vec();
-        env.extend(
-            agent
-                .choices
-                .env
-                .iter()
-                .map(|(name, value)| (name.into(), value.into())),
-        );
+        let env = agent.environment(env);
         looks.spawn(async move {
             let mark = SystemIds.uuid_v7().to_string();
             let probed = host.probe(&config, &env, &mark).await;
