@@ -92,9 +92,13 @@ impl Sweep {
             by_group: self.by_group,
             ..Killed::default()
         };
+        let mut below = Vec::new();
         for member in &found {
-            killed.count(self.kill(member));
+            killed.count(self.kill(member, &mut below));
         }
+        // A signal is not an end, and no later look finds these by an environment that they have cleared.
+        let below: Vec<_> = below.iter().map(|it| self.identity(it)).collect();
+        self.known.extend(below);
         // What is not ours to kill will not be by waiting.
         if killed.is_hopeless() || Instant::now() >= self.deadline {
             return Ok(Look::Survived(
@@ -147,11 +151,15 @@ impl Sweep {
     }
 
     /// Kills a found process and what is below it: its children may have cleared their environment.
-    fn kill(&self, member: &Member) -> Kill {
-        let identity = ProcessIdentity::new(self.boot_id.clone(), member.pid, member.start_ticks);
+    fn kill(&self, member: &Member, below: &mut Vec<Member>) -> Kill {
+        let identity = self.identity(member);
         member.signal(Signal::STOP);
-        tree::kill_below(member.pid, || identity.pin().is_some());
+        tree::kill_each_below(member.pid, || identity.pin().is_some(), |it, _| below.push(it));
         member.kill()
+    }
+
+    fn identity(&self, member: &Member) -> ProcessIdentity {
+        ProcessIdentity::new(self.boot_id.clone(), member.pid, member.start_ticks)
     }
 }
 
@@ -168,5 +176,39 @@ fn await_any_end(members: &[Member]) -> io::Result<()> {
     match poll(&mut fds, Some(&limit)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test starts what it sweeps")]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn what_was_killed_below_one_that_was_found_is_waited_for_too() {
+        let script = "env -i sleep 600 & echo started; wait";
+        let mut shell = Command::new("sh")
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = [0; 8];
+        std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut said).unwrap();
+        let boot_id = BootId::current().unwrap();
+        let pid = Pid::from_raw(i32::try_from(shell.id()).unwrap()).unwrap();
+        let root = ProcessIdentity::of(&boot_id, pid).unwrap().unwrap();
+        let mut below = Vec::new();
+        tree::walk(pid, |member| below.push(member));
+
+        let mut sweep = Sweep::new(boot_id, Vec::new(), vec![root], Duration::from_secs(10));
+        assert!(matches!(sweep.look(), Ok(Look::Killed(_))));
+        let waited_for: Vec<_> = below.iter().map(|it| sweep.identity(it)).collect();
+        assert_eq!(waited_for.len(), 1);
+        assert!(sweep.known.contains(&waited_for[0]));
+        assert!(sweep.run().unwrap().is_empty());
+        assert!(!waited_for[0].is_alive());
+        shell.wait().unwrap();
     }
 }

@@ -160,16 +160,25 @@ fn spread_below(root: Pid, signal: Signal, is_meant: impl Fn(&Member) -> bool) -
 
 /// Kills everything below `root`, after it was stopped. The terms are those of [`stop_below`].
 pub(crate) fn kill_below(root: Pid, is_same: impl Fn() -> bool) -> Killed {
-    let mut killed = Killed {
-        rounds: stop_below(root, &is_same),
-        ..Killed::default()
-    };
+    let mut killed = Killed::default();
+    killed.rounds = kill_each_below(root, is_same, |_, kill| killed.count(kill));
+    killed
+}
+
+/// Kills everything below `root` as [`kill_below`] does, and tells what became of each. Returns the number of rounds.
+pub(crate) fn kill_each_below(
+    root: Pid,
+    is_same: impl Fn() -> bool,
+    mut told: impl FnMut(Member, Kill),
+) -> u32 {
+    let rounds = stop_below(root, &is_same);
     walk(root, |member| {
         if is_same() {
-            killed.count(member.kill());
+            let kill = member.kill();
+            told(member, kill);
         }
     });
-    killed
+    rounds
 }
 
 /// Whether a child of ours is not reaped yet: only then its number, and so its group's, cannot belong to a stranger. A program that
