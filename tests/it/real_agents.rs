@@ -584,6 +584,91 @@ fn a_choice_that_the_agent_cannot_be_told_any_more_is_no_start_and_its_reason_ha
     assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
 }
 
+/// What Claude Code writes into the file of its conversation while it works.
+const WRITES: &str = r#"mkdir -p "$HOME/.claude/projects/-a-tree"
+echo '{"type":"assistant","message":{"id":"m","usage":{"input_tokens":4000,"cache_read_input_tokens":1000,"output_tokens":1}}}' \
+    >>"$HOME/.claude/projects/-a-tree/$session.jsonl""#;
+
+/// Nobody has seen its end, and the daemon dies too, before it has noted what was used, or after it has told the record.
+#[test]
+fn what_an_attempt_used_that_was_cut_short_is_counted_once_whenever_the_daemon_dies() {
+    for border in ["P11", "P20"] {
+        let desk = desk_with("claude");
+        let script = format!(
+            "begin\nif [ ! -e \"$out/cut\" ]; then\n{WRITES}\ntouch \"$out/cut\"; kill -9 $PPID; kill -9 $$; fi\nanswer Done."
+        );
+        does(&desk, &script);
+        let card = desk.send("Work");
+        desk.crash_at(border);
+        desk.run_once();
+        assert_eq!(desk.said_by(&card, "agent"), ["Done."], "{border}");
+        assert_eq!(desk.lines("starts"), 2, "{border}");
+        let detail = desk.card(&card);
+        let (run, sums) = (&detail["runs"][0], &detail["card"]["usage"]);
+        assert_eq!(sums["input_tokens"], 5000 + 10, "{border}: {detail}");
+        assert_eq!(
+            (&sums["cached_tokens"], &sums["reasoning_tokens"]),
+            (&Value::from(1000), &Value::Null),
+            "{border}: {detail}"
+        );
+        assert_eq!(run["usage"], *sums, "{border}: {detail}");
+        assert_eq!(run["last_used"]["attempt"], 2, "{border}: {detail}");
+        assert_eq!(
+            run["last_used"]["usage"]["input_tokens"], 10,
+            "{border}: {detail}"
+        );
+        let session = run["session"].as_str().expect("a conversation");
+        assert!(outside(&desk, "argv").contains(session), "{session}");
+        let shown = desk.ok(&["show", &card]);
+        assert!(shown.contains("used      5010 tokens in (1000 kept)"), "{shown}");
+    }
+}
+
+#[test]
+fn what_an_attempt_used_that_a_person_stopped_is_counted_once() {
+    let desk = desk_with("claude");
+    does(
+        &desk,
+        &format!("begin\n{WRITES}\ntouch \"$out/works\"\nsleep 600"),
+    );
+    let card = desk.send("Work");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/works"));
+    desk.ok(&["stop", &card]);
+    daemon.kill();
+    let used = || desk.card(&card)["card"]["usage"]["input_tokens"].clone();
+    assert_eq!(used(), 5000);
+    does(&desk, "begin; answer Done.");
+    desk.ok(&["send", "--card", &card, "More"]);
+    desk.run_once();
+    assert_eq!(used(), 5000 + 10);
+}
+
+/// Codex tells no cost: its tokens have that of the list.
+#[test]
+fn what_attempts_cost_that_were_cut_short_counts_for_what_a_card_may_cost() {
+    const ID: &str = "00000000-0000-4000-8000-00000000000a";
+    let desk = desk_with("codex");
+    let script = format!(
+        r#"say '{{"type":"thread.started","thread_id":"{ID}"}}'
+say '{{"type":"turn.started"}}'
+mkdir -p "$HOME/.codex/sessions/2026/12/01"
+echo '{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":1000000,"output_tokens":0}}}}}}}}' \
+    >>"$HOME/.codex/sessions/2026/12/01/rollout-2026-12-01T03-29-10-{ID}.jsonl"
+kill -9 $PPID; kill -9 $$"#
+    );
+    does(&desk, &script);
+    desk.configure("[limits]\ncard_usd = 2\n");
+    let sent = desk.json(&["send", "--model", "gpt-5.4", "Work"]);
+    let card = sent["card"].as_str().expect("a card").to_owned();
+    desk.run_once();
+    assert_eq!(desk.lines("starts"), 1);
+    let detail = desk.card(&card);
+    assert_eq!(detail["runs"][0]["state"], "capped_spend", "{detail}");
+    assert_eq!(detail["runs"][0]["session_model"], "gpt-5.4", "{detail}");
+    assert_eq!(detail["card"]["usage"]["cost_microusd"], 2_500_000, "{detail}");
+}
+
 /// Codex counts over its whole conversation, whatever became of the attempts.
 #[test]
 fn what_a_conversation_counts_is_counted_once_also_where_an_attempt_was_killed() {

@@ -4,7 +4,7 @@
 use cs_fence::{Fenced, TokenSeed};
 use cs_journal::{ClaimRequest, Task};
 use cs_model::{IdSource, MachineId, OperationId};
-use cs_settle::{Answer, Usage};
+use cs_settle::{Answer, Used};
 
 use crate::board::{AGENT, Board};
 use crate::os::SystemIds;
@@ -33,7 +33,7 @@ pub(crate) async fn work(url: &str, machine: MachineId) {
             let answer = Answer {
                 text: Some(format!("Done by {machine}.")),
                 ask: None,
-                usage: Usage::default(),
+                used: Used::default(),
             };
             let done = board
                 .settlements

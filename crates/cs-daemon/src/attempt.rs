@@ -13,6 +13,7 @@ mod setup;
 mod start;
 mod unready;
 mod untraced;
+mod used;
 
 use std::sync::Arc;
 

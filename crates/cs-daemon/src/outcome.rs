@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cs_harness::{AskAgain, Outcome, ProcessEnd, TaskEnd, UsageTotals, is_from_outside};
 use cs_model::{AskId, AskTo, Cap, FailureClass, Time};
-use cs_settle::{Answer, Capped, GiveUp, NewAsk, Offer, Usage};
+use cs_settle::{Answer, Capped, GiveUp, NewAsk, Offer, Usage, Used};
 use cs_supervise::{AgentExit, Closed};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,12 @@ pub(crate) struct AttemptOutcome {
     pub(crate) task: Task,
     /// What the attempt used up.
     pub(crate) usage: UsageRow,
+    /// In which conversation of its agent, where that told it.
+    #[serde(default)]
+    pub(crate) session: Option<String>,
+    /// With which model, where that is known.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
     /// The process that carried it, which is proven gone.
     pub(crate) process: Option<ProcessFact>,
 }
@@ -100,7 +106,7 @@ impl Task {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     /// What it used up.
-    pub(crate) used: UsageTotals,
+    pub(crate) used: UsedRow,
     /// The process, which is proven gone.
     pub(crate) process: Option<ProcessFact>,
 }
@@ -152,19 +158,25 @@ impl From<Budget> for Cap {
 /// What an attempt used up, as the ledger keeps it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UsageRow {
-    turns: u64,
-    input_tokens: u64,
-    output_tokens: u64,
-    cost_microusd: u64,
+    turns: Option<u64>,
+    input_tokens: Option<u64>,
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
+    cost_microusd: Option<u64>,
 }
 
 impl From<UsageTotals> for UsageRow {
     fn from(totals: UsageTotals) -> Self {
         Self {
-            turns: totals.turns.unwrap_or(0),
-            input_tokens: totals.input_tokens.unwrap_or(0),
-            output_tokens: totals.output_tokens.unwrap_or(0),
-            cost_microusd: totals.cost_micro_usd.unwrap_or(0),
+            turns: totals.turns,
+            input_tokens: totals.input_tokens,
+            cached_tokens: totals.cached_tokens,
+            output_tokens: totals.output_tokens,
+            reasoning_tokens: totals.reasoning_tokens,
+            cost_microusd: totals.cost_micro_usd,
         }
     }
 }
@@ -174,8 +186,48 @@ impl From<UsageRow> for Usage {
         Self {
             turns: row.turns,
             input_tokens: row.input_tokens,
+            cached_tokens: row.cached_tokens,
             output_tokens: row.output_tokens,
+            reasoning_tokens: row.reasoning_tokens,
             cost_microusd: row.cost_microusd,
+        }
+    }
+}
+
+/// What an attempt used up and with what, as it is noted beside its execution.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UsedRow {
+    usage: UsageRow,
+    session: Option<String>,
+    model: Option<String>,
+}
+
+/// The longest name of a conversation that goes onto the record, in bytes.
+const SESSION_MAX_BYTES: usize = 200;
+
+impl UsedRow {
+    /// What an attempt used up. A conversation whose name may be a place on this machine stays unnamed: that is nobody else's.
+    pub(crate) fn new(totals: UsageTotals, session: Option<&str>, model: Option<&str>) -> Self {
+        let is_name = |session: &&str| session.len() <= SESSION_MAX_BYTES && !session.contains(['/', '\\']);
+        Self {
+            usage: totals.into(),
+            session: session.filter(is_name).map(str::to_owned),
+            model: model.map(str::to_owned),
+        }
+    }
+
+    /// Says whether nothing is known to be used up.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.usage == UsageRow::default()
+    }
+}
+
+impl From<UsedRow> for Used {
+    fn from(row: UsedRow) -> Self {
+        Self {
+            usage: row.usage.into(),
+            session: row.session,
+            model: row.model,
         }
     }
 }
@@ -193,11 +245,11 @@ pub(crate) enum Telling {
 
 impl Telling {
     /// What the attempt used up.
-    pub(crate) const fn usage(&self) -> Usage {
+    pub(crate) fn into_used(self) -> Used {
         match self {
-            Self::Answer(answer) => answer.usage,
-            Self::GiveUp(failure) => failure.usage,
-            Self::Capped(capped) => capped.usage,
+            Self::Answer(answer) => answer.used,
+            Self::GiveUp(failure) => failure.used,
+            Self::Capped(capped) => capped.used,
         }
     }
 }
@@ -233,7 +285,9 @@ impl AttemptOutcome {
     pub(crate) fn of(task: Task, by: Spent) -> Self {
         Self {
             task,
-            usage: by.used.into(),
+            usage: by.used.usage,
+            session: by.used.session,
+            model: by.used.model,
             process: by.process,
         }
     }
@@ -251,9 +305,18 @@ impl AttemptOutcome {
         Self::of(Task::Capped { budget, reason }, by)
     }
 
+    /// What the attempt used up, as the record takes it.
+    pub(crate) fn used(&self) -> Used {
+        Used {
+            usage: self.usage.into(),
+            session: self.session.clone(),
+            model: self.model.clone(),
+        }
+    }
+
     /// Says how it is told to the record.
     pub(crate) fn telling(&self) -> Telling {
-        let usage = self.usage.into();
+        let used = self.used();
         let ask = |id: &AskId, question: &str, choices: &[String], offer| NewAsk {
             id: *id,
             question: question.to_owned(),
@@ -265,7 +328,7 @@ impl AttemptOutcome {
             Task::Answered { text } => Telling::Answer(Answer {
                 text: spoken(text),
                 ask: None,
-                usage,
+                used,
             }),
             Task::Asked {
                 ask: id,
@@ -274,7 +337,7 @@ impl AttemptOutcome {
             } => Telling::Answer(Answer {
                 text: None,
                 ask: Some(ask(id, question, choices, None)),
-                usage,
+                used,
             }),
             Task::Offered {
                 ask: id,
@@ -289,18 +352,18 @@ impl AttemptOutcome {
                 Telling::Answer(Answer {
                     text,
                     ask: Some(ask(id, summary, &[], Some(offer))),
-                    usage,
+                    used,
                 })
             }
             Task::Failed { class, reason, until } => Telling::GiveUp(GiveUp {
                 until: *until,
-                usage,
+                used,
                 ..GiveUp::new(*class, reason.clone())
             }),
             Task::Capped { budget, reason } => Telling::Capped(Capped {
                 cap: (*budget).into(),
                 reason: reason.clone(),
-                usage,
+                used,
             }),
         }
     }
@@ -398,5 +461,19 @@ mod tests {
         let kept = r#"{"task":{"task":"failed","class":"agent","reason":"x"},"usage":{"turns":1,"input_tokens":2,"output_tokens":3,"cost_microusd":4},"process":null}"#;
         let outcome: AttemptOutcome = serde_json::from_str(kept).expect("it is read");
         assert_eq!(outcome.task, Task::failed(FailureClass::Agent, "x".to_owned()));
+        let used = outcome.used();
+        assert_eq!(
+            (used.usage.turns, used.usage.cached_tokens, used.session),
+            (Some(1), None, None)
+        );
+    }
+
+    #[test]
+    fn a_conversation_that_may_be_a_place_on_this_machine_is_not_named() {
+        let named = |session| Used::from(UsedRow::new(UsageTotals::default(), Some(session), None)).session;
+        assert_eq!(named("0199-ab"), Some("0199-ab".to_owned()));
+        for place in ["/home/ada/.agent/session", "C:\\sessions", &"x".repeat(201)] {
+            assert_eq!(named(place), None, "{place}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use cs_model::{
     TurnId,
 };
 use cs_record::{Ask, Card, CardSummary, LiveLimit, OldOperation, Pause, Run, Scope, Turn};
+use cs_settle::Usage;
 use serde::Serialize;
 
 pub(crate) use agent::AgentWire;
@@ -72,24 +73,42 @@ pub(crate) struct CardWire {
     pub(crate) updated_at: Time,
 }
 
-/// What a card used up.
+/// What was used up; null is what no agent told.
 #[derive(Debug, Serialize)]
 pub(crate) struct UsageWire {
-    pub(crate) turns: u64,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
-    pub(crate) cost_microusd: u64,
+    pub(crate) turns: Option<u64>,
+    pub(crate) input_tokens: Option<u64>,
+    /// Of those that went in: what the provider had kept from before.
+    pub(crate) cached_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    /// Of those that came out: what went into reasoning.
+    pub(crate) reasoning_tokens: Option<u64>,
+    pub(crate) cost_microusd: Option<u64>,
+}
+
+impl From<Usage> for UsageWire {
+    fn from(usage: Usage) -> Self {
+        Self {
+            turns: usage.turns,
+            input_tokens: usage.input_tokens,
+            cached_tokens: usage.cached_tokens,
+            output_tokens: usage.output_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+            cost_microusd: usage.cost_microusd,
+        }
+    }
+}
+
+/// What one attempt used up.
+#[derive(Debug, Serialize)]
+pub(crate) struct AttemptUsageWire {
+    pub(crate) attempt: u32,
+    pub(crate) usage: UsageWire,
 }
 
 impl CardWire {
     /// Describes a card.
     pub(crate) fn new(card: &Card, codebase: Option<&str>) -> Self {
-        let usage = UsageWire {
-            turns: card.usage.turns,
-            input_tokens: card.usage.input_tokens,
-            output_tokens: card.usage.output_tokens,
-            cost_microusd: card.usage.cost_microusd,
-        };
         Self {
             id: card.id,
             title: card.title.clone(),
@@ -104,7 +123,7 @@ impl CardWire {
             ready_from: card.ready.from,
             priority: card.priority.get(),
             not_before: card.not_before,
-            usage,
+            usage: card.usage.into(),
             created_at: card.created_at,
             updated_at: card.updated_at,
         }
@@ -157,6 +176,14 @@ pub(crate) struct RunWire {
     /// What was chosen for its present or last attempt; null left it to the agent's settings.
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<String>,
+    /// What all its attempts used up, as far as they told.
+    pub(crate) usage: UsageWire,
+    /// The last of its attempts that is counted there; null while none is.
+    pub(crate) last_used: Option<AttemptUsageWire>,
+    /// The agent's own name of its conversation; null where it told none.
+    pub(crate) session: Option<String>,
+    /// The model that it last worked with; null where that is not known.
+    pub(crate) session_model: Option<String>,
     pub(crate) started_at: Time,
     pub(crate) resumed_at: Option<Time>,
     pub(crate) ended_at: Option<Time>,
@@ -181,6 +208,7 @@ pub(crate) struct LeftWire {
 impl RunWire {
     /// What is said of a run, as seen from this machine.
     pub(crate) fn of(run: &Run, still: &Standstills) -> Self {
+        let used = run.used.as_ref();
         Self {
             id: run.id,
             kind: run.kind.as_str(),
@@ -189,6 +217,13 @@ impl RunWire {
             agent: run.agent.to_string(),
             model: run.model.clone(),
             effort: run.effort.clone(),
+            usage: used.map(|used| used.all).unwrap_or_default().into(),
+            last_used: used.map(|used| AttemptUsageWire {
+                attempt: used.counted.get(),
+                usage: used.last.into(),
+            }),
+            session: used.and_then(|used| used.session.clone()),
+            session_model: used.and_then(|used| used.model.clone()),
             started_at: run.started_at,
             resumed_at: run.resumed_at,
             ended_at: run.ended_at,

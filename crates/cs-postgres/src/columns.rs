@@ -40,7 +40,9 @@ pub(crate) fn new_cards(statement: &mut Statement, rows: &[CardRow]) {
         .add(rows, |row| row.version)
         .add(rows, |row| row.landings_returned)
         .add(rows, |row| row.model.as_deref())
-        .add(rows, |row| row.effort.as_deref());
+        .add(rows, |row| row.effort.as_deref())
+        .add(rows, |row| row.usage_cached_tokens)
+        .add(rows, |row| row.usage_reasoning_tokens);
 }
 
 pub(crate) fn changed_cards(statement: &mut Statement, rows: &[Changed<CardRow>]) {
@@ -70,7 +72,9 @@ pub(crate) fn changed_cards(statement: &mut Statement, rows: &[Changed<CardRow>]
         .add(rows, |row| row.now.version)
         .add(rows, |row| row.now.landings_returned)
         .add(rows, |row| row.now.model.as_deref())
-        .add(rows, |row| row.now.effort.as_deref());
+        .add(rows, |row| row.now.effort.as_deref())
+        .add(rows, |row| row.now.usage_cached_tokens)
+        .add(rows, |row| row.now.usage_reasoning_tokens);
 }
 
 pub(crate) fn new_runs(statement: &mut Statement, rows: &[RunRow]) {
@@ -106,7 +110,8 @@ pub(crate) fn new_runs(statement: &mut Statement, rows: &[RunRow]) {
         .add(rows, |row| row.handed_back_at)
         .add(rows, |row| row.fresh)
         .add(rows, |row| row.left_behind.as_deref())
-        .add(rows, |row| row.left_at);
+        .add(rows, |row| row.left_at)
+        .add(rows, |row| row.used.as_deref());
 }
 
 pub(crate) fn changed_runs(statement: &mut Statement, rows: &[Changed<RunRow>]) {
@@ -140,7 +145,8 @@ pub(crate) fn changed_runs(statement: &mut Statement, rows: &[Changed<RunRow>]) 
         .add(rows, |row| row.now.left_behind.as_deref())
         .add(rows, |row| row.now.left_at)
         .add(rows, |row| row.now.model.as_deref())
-        .add(rows, |row| row.now.effort.as_deref());
+        .add(rows, |row| row.now.effort.as_deref())
+        .add(rows, |row| row.now.used.as_deref());
 }
 
 pub(crate) fn new_turns(statement: &mut Statement, rows: &[TurnRow]) {

@@ -52,6 +52,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         usable_from: 5,
         sql: include_str!("../migrations/0006_choice.sql"),
     },
+    // An older binary leaves these as they are.
+    Migration {
+        version: 7,
+        usable_from: 5,
+        sql: include_str!("../migrations/0007_usage.sql"),
+    },
 ];
 
 /// Returns the newest version that a list of steps knows.

@@ -62,6 +62,11 @@ pub(crate) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+/// Turns the sum of a column that has no other word for unknown than 0.
+fn summed(sum: Option<u64>) -> i64 {
+    sum.map_or(0, integer)
+}
+
 #[derive(Deserialize)]
 pub(crate) struct CardRow {
     pub(crate) id: Uuid,
@@ -92,6 +97,8 @@ pub(crate) struct CardRow {
     pub(crate) landings_returned: i64,
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<String>,
+    pub(crate) usage_cached_tokens: Option<i64>,
+    pub(crate) usage_reasoning_tokens: Option<i64>,
 }
 
 impl From<&Card> for CardRow {
@@ -115,16 +122,18 @@ impl From<&Card> for CardRow {
             last_seq: card.last_seq.get().into(),
             ready_for: card.ready.what.as_str().to_owned(),
             ready_from: card.ready.from.unix_micros(),
-            usage_turns: integer(card.usage.turns),
-            usage_input_tokens: integer(card.usage.input_tokens),
-            usage_output_tokens: integer(card.usage.output_tokens),
-            usage_cost_microusd: integer(card.usage.cost_microusd),
+            usage_turns: summed(card.usage.turns),
+            usage_input_tokens: summed(card.usage.input_tokens),
+            usage_output_tokens: summed(card.usage.output_tokens),
+            usage_cost_microusd: summed(card.usage.cost_microusd),
             created_at: card.created_at.unix_micros(),
             updated_at: card.updated_at.unix_micros(),
             version: integer(card.version),
             landings_returned: card.landings_returned.into(),
             model: stored_opt(card.model.as_deref()),
             effort: stored_opt(card.effort.as_deref()),
+            usage_cached_tokens: card.usage.cached_tokens.map(integer),
+            usage_reasoning_tokens: card.usage.reasoning_tokens.map(integer),
         }
     }
 }
@@ -143,6 +152,13 @@ impl TryFrom<CardRow> for Card {
         .into_iter()
         .find(|what| what.as_str() == row.ready_for)
         .ok_or_else(|| undecodable(TABLE, id, "unknown readiness"))?;
+        // The older columns have no other word for what nobody told.
+        let sum = |column, stored: Option<i64>| -> Result<Option<u64>, StoreError> {
+            let sum = stored
+                .map(|stored| number(TABLE, id, column, stored))
+                .transpose()?;
+            Ok(sum.filter(|sum| *sum > 0))
+        };
         Ok(Self {
             id: CardId::from_uuid(id),
             state: parse(TABLE, id, &row.state)?,
@@ -163,10 +179,12 @@ impl TryFrom<CardRow> for Card {
                 from: Time::from_unix_micros(row.ready_from),
             },
             usage: Usage {
-                turns: number(TABLE, id, "usage_turns", row.usage_turns)?,
-                input_tokens: number(TABLE, id, "usage_input_tokens", row.usage_input_tokens)?,
-                output_tokens: number(TABLE, id, "usage_output_tokens", row.usage_output_tokens)?,
-                cost_microusd: number(TABLE, id, "usage_cost_microusd", row.usage_cost_microusd)?,
+                turns: sum("usage_turns", Some(row.usage_turns))?,
+                input_tokens: sum("usage_input_tokens", Some(row.usage_input_tokens))?,
+                cached_tokens: sum("usage_cached_tokens", row.usage_cached_tokens)?,
+                output_tokens: sum("usage_output_tokens", Some(row.usage_output_tokens))?,
+                reasoning_tokens: sum("usage_reasoning_tokens", row.usage_reasoning_tokens)?,
+                cost_microusd: sum("usage_cost_microusd", Some(row.usage_cost_microusd))?,
             },
             created_at: Time::from_unix_micros(row.created_at),
             updated_at: Time::from_unix_micros(row.updated_at),

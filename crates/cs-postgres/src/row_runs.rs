@@ -2,7 +2,9 @@
 
 use cs_fence::ProcessFact;
 use cs_model::{AskId, CardId, CodebaseId, Epoch, LandingId, MachineId, OperationId, RunId, Time};
-use cs_record::{Evidence, JournalEntry, JournalRow, Landing, LeftBehind, Run, RunText, StoreError};
+use cs_record::{
+    Evidence, JournalEntry, JournalRow, Landing, LeftBehind, Run, RunText, RunUsage, StoreError,
+};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -43,6 +45,7 @@ pub(crate) struct RunRow {
     pub(crate) fresh: bool,
     pub(crate) left_behind: Option<String>,
     pub(crate) left_at: Option<i64>,
+    pub(crate) used: Option<String>,
 }
 
 impl From<&Run> for RunRow {
@@ -80,6 +83,7 @@ impl From<&Run> for RunRow {
             fresh: run.fresh,
             left_behind: stored_opt(run.left_behind.as_ref().map(|mark| mark.what.as_str())),
             left_at: run.left_behind.as_ref().map(|mark| mark.since.unix_micros()),
+            used: run.used.as_ref().map(RunUsage::to_json),
         }
     }
 }
@@ -133,6 +137,7 @@ impl TryFrom<RunRow> for Run {
             read_back: row.read_back,
             handed_back_at: row.handed_back_at.map(Time::from_unix_micros),
             fresh: row.fresh,
+            used: row.used.as_deref().map(RunUsage::from_json).transpose()?,
             failed_because: free_opt(table, id, row.failed_because)?,
         })
     }

@@ -16,6 +16,7 @@ mod readiness;
 mod record;
 mod rows;
 pub mod rules;
+mod run_usage;
 mod store;
 mod unreadable;
 
@@ -33,6 +34,7 @@ pub use ports::{
 pub use readiness::readiness;
 pub use record::Record;
 pub use rows::{Ask, Card, Codebase, Landing, LeftBehind, Machine, Readiness, ReadyFor, Run, RunText, Turn};
+pub use run_usage::RunUsage;
 pub use store::{
     Earlier, Facts, JOURNAL_LIFE, Lock, Locked, Offer, PRESENCE_LIFE, Registered, RowStore, Select,
     StoreError,

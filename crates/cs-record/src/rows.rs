@@ -9,7 +9,7 @@ use cs_model::{
 };
 use cs_settle::{Offer, Usage};
 
-use crate::Evidence;
+use crate::{Evidence, RunUsage};
 
 /// One conversation about one piece of work. Its row is what every operation on it locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Card {
     pub last_seq: TurnSeq,
     /// What it is ready for; computed from the aggregate after every decision.
     pub ready: Readiness,
-    /// What its attempts used up over its whole life.
+    /// What its attempts used up over its whole life. A sum of nothing but zeros says no more than one that nobody told: it is nothing.
     pub usage: Usage,
     /// How many landings in a row ended in a conflict or a failed verify since a person last spoke or answered.
     pub landings_returned: u32,
@@ -182,6 +182,8 @@ pub struct Run {
     /// Whether its next attempts begin a new conversation of the agent program, with the record as its memory: the old one is full,
     /// or another program's. Over with the next accepted settlement.
     pub fresh: bool,
+    /// What its attempts used up; nothing while none has told anything.
+    pub used: Option<RunUsage>,
 }
 
 /// What is left of an attempt whose stop was incomplete.

@@ -28,6 +28,7 @@ mod start;
 mod stop;
 mod take;
 mod take_landing;
+mod used;
 
 pub use answer::answer;
 pub use answer_ask::answer_ask;
@@ -47,6 +48,7 @@ pub use send::{send_existing, send_new};
 pub use stop::stop_card;
 pub use take::{Taker, take};
 pub use take_landing::take_landing;
+pub use used::used;
 
 use crate::Refusal;
 

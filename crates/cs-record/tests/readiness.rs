@@ -322,6 +322,7 @@ fn run(card: CardId, id: RunId, machine: MachineId, state: RunState, case: Case)
         given: None,
         read_back: false,
         handed_back_at: None,
+        used: None,
         fresh: false,
     }
 }

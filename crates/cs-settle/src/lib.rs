@@ -15,6 +15,7 @@ mod tree;
 
 pub use record::{
     About, Answer, Answered, Capped, GaveUp, GiveUp, NewAsk, Offer, SettleError, SettlementRecord, Usage,
+    Used,
 };
 pub use retry::{
     FinalCause, MAX_IN_ROW, MAX_STARTS, MAX_TRIES, NextSession, Retry, RetryFacts, counts_as_try, ending_of,

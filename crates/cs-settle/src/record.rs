@@ -6,17 +6,54 @@ use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced};
 use cs_model::{AskId, AskTo, Cap, FailureClass, Time, TurnId};
 
-/// What an attempt used up, as far as its harness said so. Sums over a card's life are kept on the card.
+/// What was used up, as far as a harness said so: a number that nobody told is nothing, and not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Turns of the agent with its model.
-    pub turns: u64,
-    /// Tokens read.
-    pub input_tokens: u64,
-    /// Tokens written.
-    pub output_tokens: u64,
+    pub turns: Option<u64>,
+    /// Tokens read, those that the provider had kept included.
+    pub input_tokens: Option<u64>,
+    /// Those of them that the provider had kept from before.
+    pub cached_tokens: Option<u64>,
+    /// Tokens written, those of reasoning included.
+    pub output_tokens: Option<u64>,
+    /// Those of them that went into reasoning.
+    pub reasoning_tokens: Option<u64>,
     /// Money in millionths of a US dollar.
-    pub cost_microusd: u64,
+    pub cost_microusd: Option<u64>,
+}
+
+impl Usage {
+    /// Returns both together, up to the largest numbers that every store can hold. What only one of them knows counts as it stands.
+    #[must_use]
+    pub fn plus(&self, more: &Self) -> Self {
+        let plus = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => {
+                let sum = a.unwrap_or(0).saturating_add(b.unwrap_or(0));
+                Some(sum.min(i64::MAX.unsigned_abs()))
+            }
+        };
+        Self {
+            turns: plus(self.turns, more.turns),
+            input_tokens: plus(self.input_tokens, more.input_tokens),
+            cached_tokens: plus(self.cached_tokens, more.cached_tokens),
+            output_tokens: plus(self.output_tokens, more.output_tokens),
+            reasoning_tokens: plus(self.reasoning_tokens, more.reasoning_tokens),
+            cost_microusd: plus(self.cost_microusd, more.cost_microusd),
+        }
+    }
+}
+
+/// What one attempt used up, and with what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Used {
+    /// The numbers.
+    pub usage: Usage,
+    /// The agent's own name of its conversation, where it told one.
+    pub session: Option<String>,
+    /// The model that it worked with, where that is known.
+    pub model: Option<String>,
 }
 
 /// A question with which an attempt ends its work for now. The id is made before the durable outcome, so that a repeated
@@ -51,7 +88,7 @@ pub struct Answer {
     /// The question with which it ended, if it did.
     pub ask: Option<NewAsk>,
     /// What the attempt used up.
-    pub usage: Usage,
+    pub used: Used,
 }
 
 impl Answer {
@@ -84,7 +121,7 @@ pub struct GiveUp {
     /// From when the provider takes work again, where it said so. It is used for a rate limit only.
     pub until: Option<Time>,
     /// What the attempt used up.
-    pub usage: Usage,
+    pub used: Used,
     /// What it is about.
     pub about: About,
 }
@@ -108,7 +145,7 @@ impl GiveUp {
             class,
             reason: reason.into(),
             until: None,
-            usage: Usage::default(),
+            used: Used::default(),
             about: About::Attempt,
         }
     }
@@ -131,7 +168,7 @@ pub struct Capped {
     /// The reason for people, with the budget and what goes on: no local path, no secret.
     pub reason: String,
     /// What the attempt used up.
-    pub usage: Usage,
+    pub used: Used,
 }
 
 /// What a failure led to. The record decides it by the tables of this crate, under the card's lock.
@@ -199,4 +236,12 @@ pub trait SettlementRecord: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`SettleError`] when the record cannot answer.
     async fn capped(&self, attempt: &Attempt, capped: &Capped) -> Result<Fenced<GaveUp>, SettleError>;
+
+    /// Writes what an attempt used up, whatever became of it: it was cut short, its run is over, or has gone on without it. An attempt is
+    /// counted once, with its outcome or here, and never before one of the same run that was counted already. Stale is an attempt that
+    /// the record has never begun.
+    ///
+    /// # Errors
+    /// [`SettleError`] when the record cannot answer.
+    async fn used(&self, attempt: &Attempt, used: &Used) -> Result<Fenced<()>, SettleError>;
 }

@@ -43,7 +43,7 @@ const LOCAL: [Way; 4] = [
 const UNFAILING: [Way; 2] = [Way::CrashBefore, Way::CrashAfter];
 
 /// Every call that a daemon makes, with the ways in which it goes wrong here.
-const CALLS: [(&str, &[Way]); 41] = [
+const CALLS: [(&str, &[Way]); 42] = [
     ("claim", &REMOTE),
     ("reconcile", &REMOTE),
     ("standing", &REMOTE),
@@ -54,6 +54,7 @@ const CALLS: [(&str, &[Way]); 41] = [
     ("answer", &REMOTE),
     ("give up", &REMOTE),
     ("capped", &REMOTE),
+    ("used", &REMOTE),
     ("settle landing", &REMOTE),
     ("peek", &REMOTE),
     ("run brief", &REMOTE),
@@ -92,7 +93,7 @@ pub(crate) fn weight(call: &str) -> u32 {
     match call {
         "abandon" | "hand back a landing" | "hand back a run" | "stop" => 32,
         "capped" | "heard" | "landing brief" | "make clone" | "mark incomplete" | "move" | "plan"
-        | "recover" | "retire" | "settle landing" => 8,
+        | "recover" | "retire" | "settle landing" | "used" => 8,
         "give up" | "interrupt" | "running runs" => 3,
         _ => 1,
     }

@@ -90,6 +90,8 @@ pub(crate) enum Deed {
         told: Told,
         applied: bool,
     },
+    /// What an attempt used, apart from its outcome.
+    Counted { attempt: Attempt, applied: bool },
     /// A fact of the process of an attempt.
     Noted {
         attempt: Attempt,
@@ -137,7 +139,7 @@ pub(crate) enum Deed {
 /// The outcome of an attempt, as its daemon tells it.
 #[derive(Debug, Clone)]
 pub(crate) enum Told {
-    Answer(Answer),
+    Answer(Box<Answer>),
     Failure(FailureClass),
     Capped,
 }

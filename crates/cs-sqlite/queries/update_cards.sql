@@ -22,7 +22,9 @@ update cards set
     version = w.value->>'$.now.version',
     landings_returned = w.value->>'$.now.landings_returned',
     model = w.value->>'$.now.model',
-    effort = w.value->>'$.now.effort'
+    effort = w.value->>'$.now.effort',
+    usage_cached_tokens = w.value->>'$.now.usage_cached_tokens',
+    usage_reasoning_tokens = w.value->>'$.now.usage_reasoning_tokens'
 from jsonb_each(?) as w
 where cards.id = w.value->>'$.now.id'
   and cards.version is w.value->>'$.was.version'

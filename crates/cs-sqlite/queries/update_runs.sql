@@ -24,7 +24,8 @@ update runs set
     handed_back_at = w.value->>'$.now.handed_back_at',
     fresh = w.value->>'$.now.fresh',
     left_behind = w.value->>'$.now.left_behind',
-    left_at = w.value->>'$.now.left_at'
+    left_at = w.value->>'$.now.left_at',
+    used = w.value->>'$.now.used'
 from jsonb_each(?) as w
 where runs.id = w.value->>'$.now.id'
   and runs.epoch is w.value->>'$.was.epoch'

@@ -42,6 +42,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         version: 5,
         sql: include_str!("../migrations/0005_choice.sql"),
     },
+    Migration {
+        version: 6,
+        sql: include_str!("../migrations/0006_usage.sql"),
+    },
 ];
 
 /// What a file is.

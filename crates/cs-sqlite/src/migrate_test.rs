@@ -7,8 +7,11 @@ use std::sync::Arc;
 use cs_model::PauseKind;
 use cs_model::{Clock, Time};
 use cs_record::{RowStore, Scope};
+use cs_settle::Usage;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, Executor};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
+
+use uuid::Uuid;
 
 use crate::OpenError;
 use crate::migrate::{MIGRATIONS, Migration, copy_path};
@@ -161,6 +164,48 @@ async fn a_second_migration_copies_what_came_after_a_return_to_the_copy() {
     let is_paused = second.unpause(Scope::Everything).await.expect("it answers");
     assert!(!is_paused, "what was done after the return is in the second copy");
     second.close().await;
+}
+
+/// What was used before it was kept is not known, and not nothing.
+#[tokio::test]
+async fn what_cards_and_runs_of_an_older_record_used_reads_as_unknown() {
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let path = directory.path().join("record.db");
+    let before = MIGRATIONS.iter().take_while(|step| step.version < 5);
+    let before: Vec<_> = before.copied().collect();
+    let old = open_with(&path, Arc::new(Standing), &before).await;
+    old.expect("it opens").close().await;
+    let id = |number: u128| Uuid::from_u128(number).to_string();
+    let (card, run, machine, token) = (id(1), id(2), id(3), "0".repeat(64));
+    let mut raw = SqliteConnectOptions::new()
+        .filename(&path)
+        .connect()
+        .await
+        .expect("it opens");
+    let rows = format!(
+        "insert into cards (id, title, state, person, agent, opening, priority, recovery, done, last_seq, ready_for, ready_from, usage_turns,
+             usage_input_tokens, usage_output_tokens, usage_cost_microusd, created_at, updated_at, version, landings_returned)
+         values ('{card}', 'one', 'open', 'Ada', 'mine', 'owner', 0, 0, 0, 0, 'nothing', 1, 0, 700, 0, 0, 1, 1, 1, 0);
+         insert into runs (id, card_id, kind, state, epoch, token, machine_id, agent, started_at, ended_at, failures_in_row, tries, starts,
+             settled, read_back, fresh)
+         values ('{run}', '{card}', 'owner', 'finished', 1, '{token}', '{machine}', 'mine', 1, 2, 0, 0, 0, 1, 0, 0);
+         update cards set owner_id = '{run}'"
+    );
+    raw.execute(AssertSqlSafe(rows)).await.expect("it writes");
+    raw.close().await.expect("it closes");
+    let store = open_with(&path, Arc::new(Standing), MIGRATIONS).await;
+    let store = store.expect("it opens");
+    let card = card.parse().expect("an id");
+    let detail = RowStore::card(&store, card).await.expect("it answers");
+    let detail = detail.expect("it is there");
+    let known = Usage {
+        input_tokens: Some(700),
+        ..Usage::default()
+    };
+    assert_eq!(detail.card.usage, known);
+    assert_eq!(detail.card.model, None);
+    assert_eq!(detail.runs.first().map(|run| &run.used), Some(&None));
+    store.close().await;
 }
 
 /// Landings of a record of the first version get the base of their card.

@@ -2,7 +2,7 @@
 
 use cs_fence::ProcessFact;
 use cs_model::{Epoch, Time};
-use cs_record::{Evidence, JournalEntry, JournalRow, Landing, LeftBehind, Run, StoreError};
+use cs_record::{Evidence, JournalEntry, JournalRow, Landing, LeftBehind, Run, RunUsage, StoreError};
 use serde::Serialize;
 use sqlx::FromRow;
 
@@ -42,6 +42,7 @@ pub(crate) struct RunRow {
     fresh: i64,
     left_behind: Option<String>,
     left_at: Option<i64>,
+    used: Option<String>,
 }
 
 impl From<&Run> for RunRow {
@@ -79,6 +80,7 @@ impl From<&Run> for RunRow {
             fresh: run.fresh.into(),
             left_behind: run.left_behind.as_ref().map(|mark| mark.what.clone()),
             left_at: run.left_behind.as_ref().map(|mark| mark.since.unix_micros()),
+            used: run.used.as_ref().map(RunUsage::to_json),
         }
     }
 }
@@ -130,6 +132,7 @@ impl TryFrom<RunRow> for Run {
             read_back: row.read_back == 1,
             handed_back_at: row.handed_back_at.map(Time::from_unix_micros),
             fresh: row.fresh == 1,
+            used: row.used.as_deref().map(RunUsage::from_json).transpose()?,
             failed_because: row.failed_because,
             model: row.model,
             effort: row.effort,

@@ -23,6 +23,7 @@ pub mod scenarios;
 pub mod settlements;
 pub mod stores;
 pub mod unreadable;
+pub mod usage;
 mod world;
 
 pub use world::World;
@@ -108,6 +109,8 @@ macro_rules! record_conformance {
             settlements: a_cap_ends_the_run_until_a_person_wants_more,
             settlements: a_cap_after_a_question_is_none,
             settlements: words_without_end_are_cut,
+            usage: what_attempts_use_up_is_summed,
+            usage: an_attempt_is_counted_once_whatever_became_of_it,
             agents: a_question_is_asked_while_the_agent_runs,
             agents: an_early_answer_waits_for_the_end_of_the_attempt,
             agents: a_failure_after_a_question_is_none,

@@ -14,7 +14,7 @@ use super::failing::FailureNote;
 use super::interrupted::report_interrupted;
 use super::settle::{Live, LiveState, mark, named, report_failed};
 use super::start::note_process;
-use super::{Carried, Incomplete, Trouble, Work, unlisted, untraced};
+use super::{Carried, Incomplete, Trouble, Work, unlisted, untraced, used};
 use crate::context::Context;
 use crate::executions::{Found, StopSwitch, execution_name, plain_harness};
 
@@ -155,7 +155,10 @@ pub(super) async fn leftover(cx: &Context, run: StoppedRun) -> Result<Carried, T
                 return Ok(Carried::Incomplete(Box::new(incomplete)));
             }
             tracing::info!(run = %run.run, ?closed, "a run that the ledger did not know was ended");
-            known = cx.deps.executions.attempt(&name).await.or(known);
+            if let Some(file) = cx.deps.executions.attempt(&name).await {
+                used::tell_unknown(cx, &name, &file).await?;
+                known = Some(file);
+            }
         }
     }
     // What never started has no process on the record: then its directory does not say all.

@@ -3,13 +3,15 @@
 use cs_fence::InterruptOutcome;
 use cs_journal::InterruptReceipt;
 
-use super::Trouble;
+use super::{Trouble, used};
 use crate::borders::Border;
 use crate::context::Context;
 
 /// Tells the record that an attempt was cut short, under the receipt's own operation id (RC-6).
 pub(crate) async fn report_interrupted(cx: &Context, receipt: InterruptReceipt) -> Result<(), Trouble> {
     let reports = [receipt.interruption()];
+    // Before its next attempt can begin, which may use what is left.
+    used::tell_noted(cx, &reports[0].attempt).await?;
     let outcomes = cx
         .deps
         .record

@@ -3,25 +3,23 @@
 use std::sync::Arc;
 
 use cs_fence::ProcessFact;
-use cs_harness::{
-    FailureCause, Harness, HarnessKind, Outcome, ProcessEnd, TaskEnd, UsageTotals, public_reason,
-};
+use cs_harness::{FailureCause, Harness, HarnessKind, Outcome, ProcessEnd, TaskEnd, public_reason};
 use cs_journal::{ClaimedRun, Settling, Started};
 use cs_model::{Cap, FailureClass};
 use cs_supervise::{AgentExit, ExecutionDir, Limit};
 
 use super::setup::{SetupStatus, setup_failed, setup_status};
-use super::{Trouble, session};
+use super::{Trouble, session, used};
 use crate::context::Context;
 use crate::executions::{Allowance, AttemptFile, EndedFor, ExecutionEnd, last_words};
-use crate::outcome::{AttemptOutcome, Budget, Spent, Task, process_end};
+use crate::outcome::{AttemptOutcome, Budget, Spent, Task, UsedRow, process_end};
 
 /// The end of an attempt, on its way to the ledger.
 pub(super) struct End {
     name: String,
     harness: Arc<dyn Harness>,
     allowance: Allowance,
-    used: UsageTotals,
+    used: UsedRow,
     ended_for: Option<EndedFor>,
     /// Whether its agent knew nothing of what was said before, and should have.
     fell_back: bool,
@@ -47,7 +45,7 @@ impl End {
         let which = (name.as_str(), harness.kind(), file.as_ref());
         let fell_back = session::look_at(cx, row, which, &ended.seen)?;
         let mut end = Self {
-            used: UsageTotals::default(),
+            used: UsedRow::default(),
             ended_for,
             fell_back,
             goes_on: file.as_ref().is_some_and(|file| file.session.is_some()),
@@ -56,9 +54,9 @@ impl End {
             harness,
             ended,
         };
-        // What was cut short is counted by the attempt that goes on with its conversation.
-        if !end.was_cut_short() {
-            end.used = session::count(cx, &end.name, file.as_ref(), &end.ended.seen)?;
+        end.used = session::count(cx, &end.name, file.as_ref(), &end.ended.seen)?;
+        if end.was_cut_short() {
+            used::note(cx, &end.name, &end.used)?;
         }
         Ok(end)
     }
@@ -92,7 +90,7 @@ impl End {
 
     fn spent(&self, started: &Started) -> Spent {
         Spent {
-            used: self.used,
+            used: self.used.clone(),
             process: process_of(started),
         }
     }
@@ -123,7 +121,7 @@ impl End {
             && matches!(class, FailureClass::Agent | FailureClass::Unknown)
             && matches!(setup, None | Some(SetupStatus::Exited(0)))
             && is_silent
-            && self.used == UsageTotals::default()
+            && self.used.is_nothing()
     }
 }
 

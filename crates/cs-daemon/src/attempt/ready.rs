@@ -82,7 +82,9 @@ pub(crate) async fn make_ready(
         cwd: in_utf8(&cwd)?,
         private_dir: in_utf8(&execution)?,
         most_turns: agent.bounds.turns,
-        most_micro_usd: agent.bounds.most_micro_usd(brief.card.usage.cost_microusd),
+        most_micro_usd: agent
+            .bounds
+            .most_micro_usd(brief.card.usage.cost_microusd.unwrap_or(0)),
         ..compose(row, brief, &place, conversation)
     };
     let mut launch = harness.launch(&facts);

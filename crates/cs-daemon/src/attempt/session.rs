@@ -1,7 +1,7 @@
 //! The agent's own conversation of a run, from one attempt to the next.
 //!
-//! It is the run's alone, and the harness's alone (OW-2, OW-3). What it had used when an attempt was last counted is noted beside that
-//! attempt's execution, before the outcome is durable: an attempt that was cut short is counted by the next one that is not.
+//! It is the run's alone, and the harness's alone (OW-2, OW-3). What it had used when an attempt ended is noted beside that attempt's
+//! execution, before anybody is told of the end: the next attempt takes it off.
 
 use cs_harness::{HarnessKind, Seen, UsageTotals};
 use cs_journal::ClaimedRun;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Trouble, unlisted};
 use crate::context::Context;
 use crate::executions::{AttemptFile, Meter, beside};
+use crate::outcome::UsedRow;
 
 /// The file of an execution that says what its conversation had used when the attempt was counted.
 const COUNTED: &str = "counted.json";
@@ -139,10 +140,11 @@ pub(super) fn count(
     name: &str,
     file: Option<&AttemptFile>,
     seen: &Seen,
-) -> Result<UsageTotals, Trouble> {
+) -> Result<UsedRow, Trouble> {
     let asked = file.and_then(|file| file.session.as_deref());
     let before = file.map(|file| file.before).unwrap_or_default();
-    let used = Meter::of(file).read(seen);
+    let model = file.and_then(|file| file.model.as_deref());
+    let used = UsedRow::new(Meter::of(file).read(seen), seen.session(), model);
     let totals = seen.session_usage();
     if let (Some(session), true) = (seen.session(), totals != UsageTotals::default()) {
         // A field that was not told this time keeps what was counted of it.
@@ -188,7 +190,13 @@ pub(super) fn look_at(
     Ok(true)
 }
 
-fn beside_execution(cx: &Context, name: &str, file: &str, noted: &impl Serialize) -> Result<(), Trouble> {
+/// Writes something beside an execution, durably.
+pub(super) fn beside_execution(
+    cx: &Context,
+    name: &str,
+    file: &str,
+    noted: &impl Serialize,
+) -> Result<(), Trouble> {
     let dir = cx.state.execution(name);
     if !dir.exists() {
         // Somebody has removed it, and what it used went with it.

@@ -10,7 +10,7 @@ use cs_harness::Harness;
 use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, Settling, Started};
 use cs_model::{Publish, RunState};
 use cs_record::Card;
-use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, Usage, settle_as};
+use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, Used, settle_as};
 use cs_supervise::{Closed, NamedProcess};
 use tokio::time::Instant;
 
@@ -19,7 +19,7 @@ use super::interrupted::report_interrupted;
 use super::keep::{End, process_of};
 use super::nearly::say_when_nearly_used_up;
 
-use super::{Carried, Incomplete, Trouble, Work, still_there};
+use super::{Carried, Incomplete, Trouble, Work, still_there, used};
 use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch};
@@ -127,8 +127,12 @@ pub(crate) async fn settle(cx: &Context, settling: Settling) -> Result<(), Troub
             None
         }
     };
-    if let Some((_, state)) = standing {
-        tell(cx, &settling, &outcome, state).await?;
+    let taken = match standing {
+        Some((_, state)) => tell(cx, &settling, &outcome, state).await?,
+        None => false,
+    };
+    if !taken {
+        used::tell(cx, &attempt, outcome.used()).await?;
     }
     clear(cx, &attempt, outcome.process.as_ref()).await?;
     cx.deps.borders.reach(Border::P13);
@@ -138,12 +142,13 @@ pub(crate) async fn settle(cx: &Context, settling: Settling) -> Result<(), Troub
     Ok(())
 }
 
+/// Tells the record an outcome. Says whether it took it, with what the attempt used up.
 async fn tell(
     cx: &Context,
     settling: &Settling,
     outcome: &AttemptOutcome,
     state: RunState,
-) -> Result<(), Trouble> {
+) -> Result<bool, Trouble> {
     let row = settling.row();
     let telling = outcome.telling();
     let kind = match &telling {
@@ -160,14 +165,14 @@ async fn tell(
     match (settle_as(&facts), telling) {
         (SettleAs::Answer, Telling::Answer(answer)) => answered(cx, settling, &answer).await,
         (SettleAs::AnswerWithoutText, telling) => {
-            let usage = telling.usage();
+            let used = telling.into_used();
             answered(
                 cx,
                 settling,
                 &Answer {
                     text: None,
                     ask: None,
-                    usage,
+                    used,
                 },
             )
             .await
@@ -183,12 +188,12 @@ async fn tell(
                 row.run.short(),
                 row.epoch
             ));
-            Ok(())
+            Ok(false)
         }
     }
 }
 
-async fn answered(cx: &Context, settling: &Settling, answer: &Answer) -> Result<(), Trouble> {
+async fn answered(cx: &Context, settling: &Settling, answer: &Answer) -> Result<bool, Trouble> {
     let row = settling.row();
     let (run, epoch, card) = (row.run.short(), row.epoch, row.card.short());
     match cx
@@ -198,9 +203,12 @@ async fn answered(cx: &Context, settling: &Settling, answer: &Answer) -> Result<
         .answer(&settling.attempt(), answer)
         .await?
     {
-        Fenced::Stale(standing) => cx.said(&format!(
-            "run {run} attempt {epoch}: its answer was not taken: {standing}"
-        )),
+        Fenced::Stale(standing) => {
+            cx.said(&format!(
+                "run {run} attempt {epoch}: its answer was not taken: {standing}"
+            ));
+            return Ok(false);
+        }
         Fenced::Applied(done) => {
             if done.asked || answer.ask.is_some() {
                 cx.deps.borders.reach(Border::P14);
@@ -219,16 +227,16 @@ async fn answered(cx: &Context, settling: &Settling, answer: &Answer) -> Result<
             cx.out(&format!("answered {run} attempt {epoch} of card {card}: {what}"));
         }
     }
-    Ok(())
+    Ok(true)
 }
 
-async fn gave_up(cx: &Context, settling: &Settling, failure: &GiveUp) -> Result<(), Trouble> {
+async fn gave_up(cx: &Context, settling: &Settling, failure: &GiveUp) -> Result<bool, Trouble> {
     cx.deps.borders.reach(Border::P15);
     give_up(cx, settling.row(), &settling.attempt(), failure).await
 }
 
 /// Tells the record that a budget ended an attempt, and people what comes of that.
-async fn capped(cx: &Context, settling: &Settling, capped: &Capped) -> Result<(), Trouble> {
+async fn capped(cx: &Context, settling: &Settling, capped: &Capped) -> Result<bool, Trouble> {
     cx.deps.borders.reach(Border::P15);
     tell_capped(cx, settling.row(), &settling.attempt(), capped).await
 }
@@ -238,8 +246,9 @@ async fn tell_capped(
     row: &ClaimedRun,
     attempt: &Attempt,
     capped: &Capped,
-) -> Result<(), Trouble> {
+) -> Result<bool, Trouble> {
     let done = cx.deps.record.settlements.capped(attempt, capped).await?;
+    let taken = matches!(done, Fenced::Applied(_));
     if matches!(done, Fenced::Applied(GaveUp::Failed { .. })) {
         cx.deps.borders.reach(Border::P18);
         let card = row.card.short();
@@ -249,20 +258,26 @@ async fn tell_capped(
             row.epoch,
             capped.reason
         ));
-        return Ok(());
+        return Ok(taken);
     }
     say_given_up(cx, row, &capped.reason, done);
-    Ok(())
+    Ok(taken)
 }
 
 /// Tells the record that an attempt failed, and people what comes of that.
-async fn give_up(cx: &Context, row: &ClaimedRun, attempt: &Attempt, failure: &GiveUp) -> Result<(), Trouble> {
+async fn give_up(
+    cx: &Context,
+    row: &ClaimedRun,
+    attempt: &Attempt,
+    failure: &GiveUp,
+) -> Result<bool, Trouble> {
     let given = cx.deps.record.settlements.give_up(attempt, failure).await?;
+    let taken = matches!(given, Fenced::Applied(_));
     if matches!(given, Fenced::Applied(GaveUp::Failed { .. })) {
         cx.deps.borders.reach(Border::P18);
     }
     say_given_up(cx, row, &failure.reason, given);
-    Ok(())
+    Ok(taken)
 }
 
 fn say_given_up(cx: &Context, row: &ClaimedRun, reason: &str, given: Fenced<GaveUp>) {
@@ -316,7 +331,7 @@ pub(crate) async fn report_failed(cx: &Context, failed: FailedPreparation) -> Re
             let capped = Capped {
                 cap: budget.into(),
                 reason: note.reason,
-                usage: Usage::default(),
+                used: Used::default(),
             };
             tell_capped(cx, failed.row(), &failed.attempt(), &capped).await?;
         }

@@ -194,7 +194,7 @@ async fn begin(
         Err(unready) => return fail(cx, prepared, unready).await,
     };
     let bounds = agent.bounds;
-    let spent_micro_usd = brief.card.usage.cost_microusd;
+    let spent_micro_usd = brief.card.usage.cost_microusd.unwrap_or(0);
     if let Some(reason) = bounds.card_is_used_up(spent_micro_usd) {
         return used_up(cx, prepared, reason).await;
     }

@@ -16,7 +16,7 @@ use cs_record::{
     LeftProcess, LiveLimit, Machines, OldOperation, Park, Pause, Peeked, PeopleActs, Present, Record,
     RecordError, Route, RunBrief, Scope, StoppedRun,
 };
-use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord};
+use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord, Used};
 use cs_testkit::MemoryStore;
 
 /// A call that a test can disturb or count.
@@ -37,6 +37,7 @@ pub(crate) enum Call {
     SettleLanding,
     Standing,
     StoppedRuns,
+    Used,
 }
 
 /// What happens instead of a call, or before it.
@@ -262,6 +263,12 @@ impl SettlementRecord for Disturbed {
         let met = self.meet(Call::GiveUp).await;
         met.map_err(|error| SettleError::Away(Box::new(error)))?;
         self.record.capped(attempt, capped).await
+    }
+
+    async fn used(&self, attempt: &Attempt, used: &Used) -> Result<Fenced<()>, SettleError> {
+        let met = self.meet(Call::Used).await;
+        met.map_err(|error| SettleError::Away(Box::new(error)))?;
+        self.record.used(attempt, used).await
     }
 }
 

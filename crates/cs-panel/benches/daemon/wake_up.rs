@@ -11,7 +11,7 @@ use cs_journal::{ClaimError, ClaimRecord, ClaimRequest, Receipt, Reconciled};
 use cs_model::{CardId, IdSource, MachineId, OperationId, TurnId};
 use cs_postgres::{Heard, Listener, Settings};
 use cs_record::{PeopleActs, Record, RowStore, Send, SendTo};
-use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord};
+use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord, Used};
 use cs_testkit::bench::{Line, Size};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -98,6 +98,10 @@ impl<S: RowStore + std::fmt::Debug> SettlementRecord for Told<S> {
 
     async fn capped(&self, attempt: &Attempt, capped: &Capped) -> Result<Fenced<GaveUp>, SettleError> {
         self.record.capped(attempt, capped).await
+    }
+
+    async fn used(&self, attempt: &Attempt, used: &Used) -> Result<Fenced<()>, SettleError> {
+        self.record.used(attempt, used).await
     }
 }
 

@@ -151,17 +151,28 @@ fn summary(detail: &CardDetail) -> CardSummary {
     }
 }
 
-/// Says what a card used up, of what its agent reported; nothing when it reported nothing.
+/// Says what was used up, of what agents reported; nothing when they reported nothing.
 fn used(usage: Usage) -> Option<String> {
+    let part = |number: Option<u64>, what| {
+        let number = number.filter(|number| *number > 0);
+        number
+            .map(|number| format!(" ({number} {what})"))
+            .unwrap_or_default()
+    };
     let mut parts = Vec::new();
-    if usage.input_tokens > 0 || usage.output_tokens > 0 {
+    let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
+    if input > 0 || output > 0 {
         parts.push(format!(
-            "{} tokens in, {} tokens out",
-            usage.input_tokens, usage.output_tokens
+            "{input} tokens in{}, {output} tokens out{}",
+            part(usage.cached_tokens, "kept"),
+            part(usage.reasoning_tokens, "of reasoning")
         ));
     }
-    if usage.cost_microusd > 0 {
-        let cents = usage.cost_microusd.div_ceil(10_000);
+    if let Some(turns) = usage.turns.filter(|turns| *turns > 0) {
+        parts.push(format!("{turns} {}", if turns == 1 { "turn" } else { "turns" }));
+    }
+    if let Some(cost) = usage.cost_microusd.filter(|cost| *cost > 0) {
+        let cents = cost.div_ceil(10_000);
         parts.push(format!("{}.{:02} USD", cents / 100, cents % 100));
     }
     (!parts.is_empty()).then(|| parts.join(", "))
@@ -207,6 +218,11 @@ fn runs(desk: &Desk, runs: &[Run], now: Time) -> Result<String, Failure> {
                 line!(page, "    {}", text::one_line(said, 200));
             }
             line!(page, "  all of it is in {}", complaint.file.display());
+        }
+        // Of the only one the card says it.
+        let told = run.used.as_ref().filter(|_| runs.len() > 1);
+        if let Some(used) = told.and_then(|told| used(told.all)) {
+            line!(page, "  used {used}");
         }
         if let Some(again) = run.again_at {
             line!(page, "  goes on {}", text::due(now, again));

@@ -9,6 +9,7 @@ mod constraints;
 mod kept;
 mod limits;
 mod listening;
+mod older;
 mod own_server;
 mod pooler;
 mod presence;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced};
-use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord};
+use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord, Used};
 
 use super::Record;
 use crate::store::{Facts, RowStore};
@@ -26,6 +26,12 @@ impl<S: RowStore> SettlementRecord for Record<S> {
     #[tracing::instrument(level = "debug", skip_all, fields(run = %attempt.run, epoch = %attempt.epoch))]
     async fn capped(&self, attempt: &Attempt, capped: &Capped) -> Result<Fenced<GaveUp>, SettleError> {
         let rule = |card: &Aggregate, facts: &Facts| rules::capped(card, attempt, capped, facts.now);
+        Ok(self.fenced(attempt.run, rule).await?)
+    }
+
+    #[tracing::instrument(level = "debug", skip_all, fields(run = %attempt.run, epoch = %attempt.epoch))]
+    async fn used(&self, attempt: &Attempt, used: &Used) -> Result<Fenced<()>, SettleError> {
+        let rule = |card: &Aggregate, facts: &Facts| rules::used(card, attempt, used, facts.now);
         Ok(self.fenced(attempt.run, rule).await?)
     }
 }

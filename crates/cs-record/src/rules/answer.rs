@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use cs_fence::{Attempt, Fenced, Verdict, judge};
 use cs_model::{AskState, Author, Ending, IdSource, RunId, RunKind, RunState, Time, TurnId, TurnState};
-use cs_settle::{Answer, Answered, Usage};
+use cs_settle::{Answer, Answered};
 
 use super::MAX_TURN_BYTES;
 use super::ask::new_ask;
+use super::used::count;
 use crate::aggregate::{Draft, Words};
-use crate::{Aggregate, Ask, Card, Route, Run, RunText, Unpark, Writes};
+use crate::{Aggregate, Ask, Route, Run, RunText, Unpark, Writes};
 
 /// Writes the words, as a turn or as the report of a worker, settles the turns, answers and children that the attempt was given,
 /// and begins new counts of tries and starts. The run is `asked` when it ends with a question, or has a question open, or has an
@@ -48,7 +49,7 @@ pub fn answer(
         let row = new_ask(&draft, attempt.run, ask, turn);
         draft.asks.push(row);
     }
-    add_usage(&mut draft.card, &answer.usage);
+    count(&mut draft, attempt, &answer.used);
     draft.unparks.push(Unpark {
         route: Route {
             machine: run.machine,
@@ -119,20 +120,6 @@ fn waits(ask: &Ask) -> bool {
         AskState::Answered => !ask.delivered,
         AskState::Withdrawn => false,
     }
-}
-
-/// Adds what an attempt used up to the sums of the card.
-pub(super) fn add_usage(card: &mut Card, usage: &Usage) {
-    let sum = &mut card.usage;
-    sum.turns = capped(sum.turns, usage.turns);
-    sum.input_tokens = capped(sum.input_tokens, usage.input_tokens);
-    sum.output_tokens = capped(sum.output_tokens, usage.output_tokens);
-    sum.cost_microusd = capped(sum.cost_microusd, usage.cost_microusd);
-}
-
-/// Adds up to the largest number that every store can hold.
-fn capped(sum: u64, more: u64) -> u64 {
-    sum.saturating_add(more).min(i64::MAX.unsigned_abs())
 }
 
 /// Finds what the first of two equal answers did.

@@ -4,8 +4,9 @@ use cs_fence::{Attempt, Fenced};
 use cs_model::{Ending, RunState, Time};
 use cs_settle::{Capped, GaveUp};
 
-use super::answer::{add_usage, settle};
+use super::answer::settle;
 use super::give_up::{at_work, end_for_good};
+use super::used::count;
 use crate::aggregate::Draft;
 use crate::{Aggregate, Writes};
 
@@ -21,7 +22,7 @@ pub fn capped(
         return (Writes::default(), Fenced::Stale(aggregate.standing(attempt.run)));
     };
     let mut draft = Draft::of(aggregate, now);
-    add_usage(&mut draft.card, &capped.usage);
+    count(&mut draft, attempt, &capped.used);
     if asked {
         settle(&mut draft, run.id);
         return (draft.finish(), Fenced::Applied(GaveUp::Asked));

@@ -7,7 +7,8 @@ use cs_settle::{
     retry_when_mended,
 };
 
-use super::answer::{add_usage, settle};
+use super::answer::settle;
+use super::used::count;
 use crate::aggregate::Draft;
 use crate::{Aggregate, Park, Route, Run, Writes};
 
@@ -26,7 +27,7 @@ pub fn give_up(
         return (Writes::default(), Fenced::Stale(aggregate.standing(attempt.run)));
     };
     let mut draft = Draft::of(aggregate, now);
-    add_usage(&mut draft.card, &failure.usage);
+    count(&mut draft, attempt, &failure.used);
     if asked && failure.class != FailureClass::Authentication {
         settle(&mut draft, run.id);
         return (draft.finish(), Fenced::Applied(GaveUp::Asked));

@@ -57,6 +57,7 @@ pub(super) fn new(
         read_back: false,
         handed_back_at: None,
         fresh: false,
+        used: None,
     });
     Some((id, epoch))
 }

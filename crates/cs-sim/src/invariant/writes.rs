@@ -69,20 +69,17 @@ impl Rights {
         match &write.deed {
             None | Some(Deed::Kept) => Self::default(),
             Some(Deed::Told { attempt, applied, .. }) => {
-                let run = present(before, attempt);
-                let may = run.is_some_and(may_be_told);
-                Self::when(may, *applied, card_of(before, attempt.run))
+                Self::of_present(before, attempt, *applied, may_be_told)
+            }
+            Some(Deed::Counted { attempt, applied }) => {
+                Self::when(has_begun(before, attempt), *applied, card_of(before, attempt.run))
             }
             Some(Deed::Noted {
                 attempt,
                 fact,
                 process,
                 applied,
-            }) => {
-                let run = present(before, attempt);
-                let may = run.is_some_and(|run| may_note(run, *fact, process));
-                Self::when(may, *applied, card_of(before, attempt.run))
-            }
+            }) => Self::of_present(before, attempt, *applied, |run| may_note(run, *fact, process)),
             Some(Deed::Interrupted {
                 machine,
                 operation,
@@ -124,6 +121,11 @@ impl Rights {
                 Self::when(may, *applied, row.map(|row| row.card))
             }
         }
+    }
+
+    fn of_present(before: &Rows, attempt: &Attempt, applied: bool, may: impl Fn(&Run) -> bool) -> Self {
+        let may = present(before, attempt).is_some_and(may);
+        Self::when(may, applied, card_of(before, attempt.run))
     }
 
     fn when(may_change: bool, applied: bool, card: Option<CardId>) -> Self {
@@ -181,6 +183,14 @@ fn may_note(run: &Run, fact: Fact, process: &ProcessFact) -> bool {
         Fact::Gone => run.state != RunState::Running && holds,
         Fact::LeftBehind => holds,
     }
+}
+
+/// Whether an attempt is the present one of its run, or was: its money is spent, also where its run has gone on without it.
+fn has_begun(before: &Rows, attempt: &Attempt) -> bool {
+    let run = before.runs.iter().find(|run| run.id == attempt.run);
+    run.is_some_and(|run| {
+        attempt.epoch < run.epoch || (attempt.epoch == run.epoch && attempt.token.hash() == run.token)
+    })
 }
 
 fn may_be_told(run: &Run) -> bool {

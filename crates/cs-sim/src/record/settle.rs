@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, LandingAttempt};
 use cs_record::{FencedLanding, LandingRecord, LandingResult, RecordError};
-use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord};
+use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord, Used};
 
 use super::{Boxed, Remote, lost};
 use crate::broken::{self, Mutant, landing_taken_for, taken_for};
@@ -42,7 +42,7 @@ impl SettlementRecord for Remote {
         let (attempt, answer) = (*attempt, answer.clone());
         let deed = move |settled: &Fenced<Answered>| Deed::Told {
             attempt,
-            told: Told::Answer(answer.clone()),
+            told: Told::Answer(Box::new(answer.clone())),
             applied: matches!(settled, Fenced::Applied(_)),
         };
         self.write("answer", away, request, deed).await
@@ -91,6 +91,25 @@ impl SettlementRecord for Remote {
             applied: matches!(settled, Fenced::Applied(_)),
         };
         self.write("capped", away, request, deed).await
+    }
+
+    async fn used(&self, attempt: &Attempt, used: &Used) -> Result<Fenced<()>, SettleError> {
+        let request = || {
+            let (world, attempt, used) = (Arc::clone(&self.0.world), *attempt, used.clone());
+            Box::pin(async move {
+                let counted = world.record.used(&attempt, &used).await;
+                if let Ok(Fenced::Applied(())) = &counted {
+                    world.count("attempts counted apart from their outcome");
+                }
+                counted
+            }) as Boxed<_>
+        };
+        let attempt = *attempt;
+        let deed = move |counted: &Fenced<()>| Deed::Counted {
+            attempt,
+            applied: matches!(counted, Fenced::Applied(())),
+        };
+        self.write("used", away, request, deed).await
     }
 }
 

@@ -96,7 +96,7 @@ async fn a_newer_file_is_refused() {
             error,
             OpenError::TooNew {
                 found: 99,
-                known: 5,
+                known: 6,
                 ..
             }
         )

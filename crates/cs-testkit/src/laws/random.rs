@@ -6,10 +6,11 @@ use cs_fence::{Attempt, Interruption, LandingAttempt};
 use cs_journal::{Child, Target, Task};
 use cs_model::{AskId, AskTo, Cap, CardId, Clock, FailureClass, LandMethod, PauseKind, Priority};
 use cs_record::{AcceptLanding, AnswerAsk, Chosen, HandBack, LandingResult, Route, Scope, SendTo};
-use cs_settle::{Capped, Usage};
+use cs_settle::Capped;
 
 use super::World;
 use super::landed::{passed, verify_failed};
+use super::usage::some_use;
 use super::world::AGENT;
 
 /// Plays random commands on a world, and prints what each did. Two worlds over equal stores print the same.
@@ -171,9 +172,13 @@ impl Player {
             let capped = Capped {
                 cap: Cap::Wall,
                 reason: "it worked for too long".to_owned(),
-                usage: Usage::default(),
+                used: some_use(which),
             };
             return format!("{:?}", self.world.settlements.capped(&attempt, &capped).await);
+        }
+        if which % 16 == 11 {
+            let used = some_use(which);
+            return format!("{:?}", self.world.settlements.used(&attempt, &used).await);
         }
         format!("{:?}", self.world.give_up(&attempt, class).await)
     }
@@ -204,26 +209,16 @@ impl Player {
         let Some(attempt) = pick(&self.attempts, which % 3) else {
             return String::new();
         };
-        format!(
-            "{:?}",
-            self.world
-                .attempts
-                .record_process(&attempt, &World::process(7))
-                .await
-        )
+        let (attempts, process) = (&self.world.attempts, World::process(7));
+        format!("{:?}", attempts.record_process(&attempt, &process).await)
     }
 
     async fn clear_process(&self, which: u8) -> String {
         let Some(attempt) = pick(&self.attempts, which % 6) else {
             return String::new();
         };
-        format!(
-            "{:?}",
-            self.world
-                .attempts
-                .clear_process(&attempt, &World::process(7))
-                .await
-        )
+        let (attempts, process) = (&self.world.attempts, World::process(7));
+        format!("{:?}", attempts.clear_process(&attempt, &process).await)
     }
 
     async fn reply(&self, which: u8) -> String {

@@ -8,7 +8,7 @@ use cs_model::{
     AskId, AskState, Author, Cap, CardId, CardState, Ending, FailureClass, RunState, TurnSeq, TurnState,
 };
 use cs_record::{AnswerAsk, SendTo};
-use cs_settle::{Answered, Capped, GaveUp, MAX_STARTS, Usage};
+use cs_settle::{Answered, Capped, GaveUp, MAX_STARTS, Used};
 
 use super::World;
 use super::world::Taken;
@@ -217,10 +217,7 @@ pub async fn a_cap_ends_the_run_until_a_person_wants_more(world: &World) {
     let capped = Capped {
         cap: Cap::Wall,
         reason: "it worked for 24 h".to_owned(),
-        usage: Usage {
-            turns: 7,
-            ..Usage::default()
-        },
+        used: Used::default(),
     };
     let applied = world.settlements.capped(&taken.attempt, &capped).await;
     assert_eq!(
@@ -233,7 +230,6 @@ pub async fn a_cap_ends_the_run_until_a_person_wants_more(world: &World) {
     assert_eq!(detail.runs[0].state, RunState::Ended(Ending::Capped(Cap::Wall)));
     assert_eq!(detail.card.state, CardState::Failed);
     assert_eq!(detail.card.reason.as_deref(), Some("it worked for 24 h"));
-    assert_eq!(detail.card.usage.turns, 7);
     assert_eq!(states(world, card).await, [TurnState::Pending]);
     world.clock.advance(Duration::from_secs(3600));
     assert!(world.take(Task::Resumes).await.is_none() && world.take(Task::Turns).await.is_none());
@@ -258,7 +254,7 @@ pub async fn a_cap_after_a_question_is_none(world: &World) {
     let capped = Capped {
         cap: Cap::Output,
         reason: "it wrote too much".to_owned(),
-        usage: Usage::default(),
+        used: Used::default(),
     };
     let applied = world.settlements.capped(&taken.attempt, &capped).await;
     assert_eq!(applied.expect("it answers"), Fenced::Applied(GaveUp::Asked));
@@ -353,12 +349,12 @@ pub async fn an_answer_begins_new_counts(world: &World) {
     assert_eq!((before.tries, before.starts), (1, 2));
     for used in 1..3 {
         let mut answer = World::words("done");
-        answer.usage.output_tokens = 21;
+        answer.used.usage.output_tokens = Some(21);
         let _ = world.answer(&taken.attempt, &answer).await;
         let (after, card_usage) = (world.owner(card).await, world.detail(card).await.card.usage);
         assert_eq!(
             (after.tries, after.starts, card_usage.output_tokens),
-            (0, 0, 21 * used)
+            (0, 0, Some(21 * used))
         );
         world.send(SendTo::Card(card), "more").await;
         taken = world.take(Task::Turns).await.expect("a new turn");

@@ -15,7 +15,7 @@ use cs_record::{
     Housekeeping, LandingRecord, Machines, Peeked, PeopleActs, ReadyFor, Record, RowStore, Run, Send, SendTo,
     Sent, TurnMark, readiness,
 };
-use cs_settle::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettlementRecord, Usage};
+use cs_settle::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettlementRecord, Used};
 
 use crate::{SeededIds, SetClock};
 
@@ -245,7 +245,7 @@ impl World {
                 offer,
                 to: AskTo::Person,
             }),
-            usage: Usage::default(),
+            used: Used::default(),
         }
     }
 
