@@ -103,7 +103,9 @@ pub(crate) enum LandingTrouble {
     Common(#[from] Trouble),
     #[error(transparent)]
     Tree(#[from] TreeError),
-    #[error("a git process still works in the working tree of the base")]
+    #[error(
+        "a git process still works in the working tree of the base, or has left `index.lock` behind; remove that if no git runs there"
+    )]
     Busy,
     #[error("its verify cannot be held")]
     NotHeld(#[source] HoldTrouble),

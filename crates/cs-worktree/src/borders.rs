@@ -54,8 +54,12 @@ pub enum Border {
     Published,
     /// The merge is in the user's repository, on no branch.
     MergeShown,
-    /// The base has moved, and nobody was told.
+    /// The index of the working tree that has the base checked out is locked.
+    IndexLocked,
+    /// The base that is checked out has moved; its index is still locked, and old.
     BaseMoved,
+    /// The base has moved, and nobody was told.
+    MoveMade,
     /// The files that a half landing added are gone again.
     AddedRemoved,
     /// The index is what it was before a half landing.
@@ -116,7 +120,9 @@ impl Border {
         Self::MergeKept,
         Self::Published,
         Self::MergeShown,
+        Self::IndexLocked,
         Self::BaseMoved,
+        Self::MoveMade,
         Self::AddedRemoved,
         Self::IndexPutBack,
         Self::FilesPutBack,

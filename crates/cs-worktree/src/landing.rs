@@ -14,6 +14,7 @@
 mod already;
 mod conflict;
 mod execute;
+mod index;
 mod look;
 mod make;
 mod plan;
@@ -189,6 +190,6 @@ pub enum MoveRecovery {
         /// The files.
         files: Vec<RepoPath>,
     },
-    /// A git process still works there; ask again later.
+    /// A git process still works there, or has left its lock of the index behind; ask again later.
     Busy,
 }

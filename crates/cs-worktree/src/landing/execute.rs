@@ -1,8 +1,11 @@
 //! The move of the base.
 
+use std::fs;
 use std::time::Duration;
 
+use super::index::IndexLock;
 use super::preflight::{self, Place};
+use super::rollback::Begun;
 use super::{How, Move, MoveOutcome, MoveRecovery, Refusal, look, rollback, transfer};
 use crate::Worktrees;
 use crate::borders::Border;
@@ -11,7 +14,7 @@ use crate::error::{GitError, WorktreeError};
 use crate::keys::{BranchName, Oid};
 use crate::lfs;
 use crate::repository::Repository;
-use crate::runner::Git;
+use crate::runner::{Answer, Git};
 use crate::store::{self, RefChange, RefMove, Store};
 
 /// A checkout of many large files, perhaps through the user's filters, takes its time.
@@ -64,11 +67,11 @@ impl Worktrees {
         let outcome = match &landing.how {
             How::NotCheckedOut => set_base(self.git(), landing).await?,
             How::CheckedOut { worktree, git_dir } => {
-                fast_forward(&store, landing, Place { worktree, git_dir }).await?
+                fast_forward(&store, landing, Place::new(worktree, git_dir)).await?
             }
         };
         if outcome == MoveOutcome::Moved {
-            self.reach(Border::BaseMoved);
+            self.reach(Border::MoveMade);
             note_base(&store, landing).await;
         }
         Ok(outcome)
@@ -132,9 +135,39 @@ async fn fast_forward(store: &Store, landing: &Move, place: Place<'_>) -> Result
     if ref_is_locked(landing, place) {
         return Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::RefLock)));
     }
+    let Some(lock) = IndexLock::take(store, landing, place).await? else {
+        return Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)));
+    };
+    store.borders.reach(Border::IndexLocked);
+    let index = lock.path().to_owned();
+    let place = place.with_index(&index);
+    // Nobody can switch now, or stage anything.
+    if !is_on_base(&store.git, landing, place).await? {
+        lock.release()?;
+        return Ok(MoveOutcome::BaseMoved);
+    }
     if let Some(refusal) = preflight::overlap(store, landing, place).await? {
+        lock.release()?;
         return Ok(MoveOutcome::Refused(refusal));
     }
+    let answer = merge(store, landing, place).await?;
+    match standing(&store.git, landing).await? {
+        Standing::Done => {
+            store.borders.reach(Border::BaseMoved);
+            lock.keep()?;
+            Ok(MoveOutcome::Moved)
+        }
+        standing @ (Standing::Before | Standing::Elsewhere) => {
+            let error = answer.into_error("merge");
+            tracing::warn!(%error, "git refused to fast-forward the base");
+            let outcome = after_refusal(store, landing, place, (standing, &error)).await?;
+            lock.release()?;
+            Ok(outcome)
+        }
+    }
+}
+
+async fn merge(store: &Store, landing: &Move, place: Place<'_>) -> Result<Answer, WorktreeError> {
     let merge = place.call("merge").fails_on_locks().limit(MERGE_LIMIT);
     let merge = merge.args([
         "merge",
@@ -150,14 +183,7 @@ async fn fast_forward(store: &Store, landing: &Move, place: Place<'_>) -> Result
         "--no-verify-signatures",
         "--no-gpg-sign",
     ]);
-    let answer = store.git.run(merge.arg(landing.new.as_str())).await?;
-    match standing(&store.git, landing).await? {
-        Standing::Done => return Ok(MoveOutcome::Moved),
-        Standing::Before | Standing::Elsewhere => {}
-    }
-    let error = answer.into_error("merge");
-    tracing::warn!(%error, "git refused to fast-forward the base");
-    after_refusal(store, landing, place, error).await
+    Ok(store.git.run(merge.arg(landing.new.as_str())).await?)
 }
 
 /// What is left when git ended by itself without moving the base: it checks all files before it writes the first, but the branch
@@ -166,28 +192,37 @@ async fn after_refusal(
     store: &Store,
     landing: &Move,
     place: Place<'_>,
-    error: GitError,
+    (standing, error): (Standing, &GitError),
 ) -> Result<MoveOutcome, WorktreeError> {
-    if place.git_dir.join("index.lock").symlink_metadata().is_ok() {
-        // Somebody else's. While it is there nobody can tell whose files these are, but for a git that got no further than this.
-        return if matches!(error, GitError::Locked { .. }) && !ref_is_locked(landing, place) {
-            Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)))
-        } else {
-            Err(error.into())
-        };
+    let undone = rollback::roll_back(store, landing, place, Begun::AsTheIndexSays).await?;
+    if let MoveRecovery::ForeignEdits { files } = undone {
+        return Ok(MoveOutcome::Refused(Refusal::DirtyOverlap { files }));
     }
-    if standing(&store.git, landing).await? == Standing::Elsewhere {
+    if standing == Standing::Elsewhere {
         return Ok(MoveOutcome::BaseMoved);
     }
-    let refusal = match rollback::roll_back(store, landing, place).await? {
-        MoveRecovery::ForeignEdits { files } => Refusal::DirtyOverlap { files },
-        _ if ref_is_locked(landing, place) => Refusal::BaseBusy(BusyWith::RefLock),
-        _ if matches!(error, GitError::Locked { .. }) => Refusal::BaseBusy(BusyWith::IndexLock),
-        _ => preflight::overlap(store, landing, place)
+    let is_locked = matches!(error, GitError::Locked { .. }) || ref_is_locked(landing, place);
+    Ok(MoveOutcome::Refused(if is_locked {
+        Refusal::BaseBusy(BusyWith::RefLock)
+    } else {
+        preflight::overlap(store, landing, place)
             .await?
-            .unwrap_or(Refusal::ByGit),
-    };
-    Ok(MoveOutcome::Refused(refusal))
+            .unwrap_or(Refusal::ByGit)
+    }))
+}
+
+/// Whether the working tree still stands on the base.
+pub(super) async fn is_on_base(git: &Git, landing: &Move, place: Place<'_>) -> Result<bool, WorktreeError> {
+    let full = landing.base_branch.full_ref();
+    // What git would say, without a process of it. Elsewhere than in files it keeps another word there.
+    if fs::read(place.git_dir.join("HEAD")).is_ok_and(|head| head == format!("ref: {full}\n").as_bytes()) {
+        return Ok(true);
+    }
+    let head = place
+        .call("symbolic-ref")
+        .args(["symbolic-ref", "--quiet", "HEAD"]);
+    let head = git.run(head).await?;
+    Ok(head.stdout == format!("{full}\n").into_bytes())
 }
 
 /// Whether a git holds the branch, or died while it did. Only a repository that keeps its refs as files tells so.

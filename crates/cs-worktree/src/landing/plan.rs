@@ -108,7 +108,7 @@ pub(super) async fn plan(
         held: held.map(Box::new),
     };
     if let How::CheckedOut { worktree, git_dir } = &planned.how {
-        let place = preflight::Place { worktree, git_dir };
+        let place = preflight::Place::new(worktree, git_dir);
         if let Some(refusal) = preflight::overlap(holds_it, &planned, place).await? {
             return Ok(LandingPlan::Refused(refusal));
         }

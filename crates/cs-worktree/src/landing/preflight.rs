@@ -17,14 +17,35 @@ use crate::store::Store;
 pub(super) struct Place<'a> {
     pub(super) worktree: &'a Path,
     pub(super) git_dir: &'a Path,
+    index: Option<&'a Path>,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    pub(super) fn new(worktree: &'a Path, git_dir: &'a Path) -> Self {
+        Self {
+            worktree,
+            git_dir,
+            index: None,
+        }
+    }
+
+    /// The same place, where git works on another index.
+    pub(super) fn with_index(self, index: &'a Path) -> Self {
+        Self {
+            index: Some(index),
+            ..self
+        }
+    }
+
     pub(super) fn call(&self, op: &'static str) -> Call {
-        Call::new(World::User, op)
+        let call = Call::new(World::User, op)
             .git_dir(self.git_dir)
             .work_tree(self.worktree)
-            .cwd(self.worktree)
+            .cwd(self.worktree);
+        match self.index {
+            Some(index) => call.index(index),
+            None => call,
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::execute::{Standing, note_base, standing};
+use super::execute::{Standing, is_on_base, note_base, standing};
+use super::index::IndexLock;
 use super::preflight::Place;
+use super::rollback::Begun;
 use super::{How, Move, MoveRecovery, rollback, transfer};
 use crate::Worktrees;
 use crate::error::WorktreeError;
@@ -21,7 +23,8 @@ impl Worktrees {
     ///
     /// A file that the move changes is put back if it holds the old content, the new, the beginning of the new, or is
     /// missing; any other content is somebody's edit and stays. Where the user has committed meanwhile, that holds for the files that
-    /// they did not commit. An `index.lock` that no process holds any more is removed, with a copy kept in our state directory. Files that the move does not change are not touched. Idempotent.
+    /// they did not commit. The lock of the index that this move held is let go of. Another's is left alone: then it is
+    /// [`MoveRecovery::Busy`]. Files that the move does not change are not touched. Idempotent.
     ///
     /// # Errors
     /// [`WorktreeError::CodebaseBusy`], or git or the disk failed: ask again.
@@ -30,7 +33,7 @@ impl Worktrees {
         let store = self.store(&landing.codebase);
         let place = match &landing.how {
             How::NotCheckedOut => None,
-            How::CheckedOut { worktree, git_dir } => Some(Place { worktree, git_dir }),
+            How::CheckedOut { worktree, git_dir } => Some(Place::new(worktree, git_dir)),
         };
         let nobody = match place {
             Some(place) => wait_for_nobody(place).await,
@@ -49,17 +52,42 @@ impl Worktrees {
                 MoveRecovery::NotMoved
             });
         };
-        match standing {
-            Standing::Done => Ok(MoveRecovery::Done),
-            Standing::Before | Standing::Elsewhere if !nobody => Ok(MoveRecovery::Busy),
-            // The user may have gone on meanwhile: what the move wrote is not theirs for that.
-            Standing::Before | Standing::Elsewhere if still_checked_out(&store, landing, place).await? => {
-                rollback::roll_back(&store, landing, place).await
+        if standing == Standing::Done {
+            // The copy that git has finished before it moved the branch.
+            if let Some(left) = IndexLock::left(landing, place) {
+                left.keep()?;
             }
-            // Another branch is there now; whatever is there is theirs.
-            Standing::Before | Standing::Elsewhere => rollback::report(&store, landing, place).await,
+            return Ok(MoveRecovery::Done);
         }
+        if !nobody {
+            return Ok(MoveRecovery::Busy);
+        }
+        undo(&store, landing, place).await
     }
+}
+
+async fn undo(store: &Store, landing: &Move, place: Place<'_>) -> Result<MoveRecovery, WorktreeError> {
+    let Some(lock) = IndexLock::take(store, landing, place).await? else {
+        return Ok(MoveRecovery::Busy);
+    };
+    let index = lock.path().to_owned();
+    let place = place.with_index(&index);
+    if !can_be_begun(store, landing, place).await? {
+        // Another branch is there now; whatever is there is theirs.
+        let recovered = rollback::report(store, landing, place).await?;
+        lock.release()?;
+        return Ok(recovered);
+    }
+    // The user may have gone on meanwhile: what the move wrote is not theirs for that.
+    let recovered = rollback::roll_back(store, landing, place, Begun::AsTheFilesSay).await?;
+    match recovered {
+        MoveRecovery::NotMoved => lock.release()?,
+        MoveRecovery::Done
+        | MoveRecovery::RolledBack
+        | MoveRecovery::ForeignEdits { .. }
+        | MoveRecovery::Busy => lock.keep()?,
+    }
+    Ok(recovered)
 }
 
 /// Waits until no git works in the tree. Where the system does not tell, the tree counts as in use while it is locked.
@@ -86,13 +114,8 @@ fn lock_is_there(lock: &Path) -> bool {
     lock.symlink_metadata().is_ok()
 }
 
-async fn still_checked_out(store: &Store, landing: &Move, place: Place<'_>) -> Result<bool, WorktreeError> {
-    let head = place
-        .call("symbolic-ref")
-        .args(["symbolic-ref", "--quiet", "HEAD"]);
-    let head = store.git.run(head).await?;
-    let on_base = head.stdout == format!("{}\n", landing.base_branch.full_ref()).into_bytes();
+/// Without the commit that lands in the user's repository no merge can have begun, nor where they are on another branch.
+async fn can_be_begun(store: &Store, landing: &Move, place: Place<'_>) -> Result<bool, WorktreeError> {
     let known = repository::commit_of(&store.git, place.call("rev-parse"), landing.new.as_str()).await?;
-    // Without the commit that lands in the user's repository no merge can have begun.
-    Ok(on_base && known.is_some())
+    Ok(known.is_some() && is_on_base(&store.git, landing, place).await?)
 }

@@ -30,25 +30,39 @@ enum Side {
     New,
 }
 
+/// What tells that the move was begun, where the user has committed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// The index that git worked on, and nobody else.
+    AsTheIndexSays,
+    /// A file that holds what the move writes.
+    AsTheFilesSay,
+}
+
 /// Puts everything back that the move wrote.
 pub(super) async fn roll_back(
     store: &Store,
     landing: &Move,
     place: Place<'_>,
+    begun: Begun,
 ) -> Result<MoveRecovery, WorktreeError> {
     let changes = preflight::changes(store, landing).await?;
     if let Some(later) = later(store, landing, place).await? {
-        return roll_back_below(store, landing, place, (&changes, &later)).await;
+        // A file that is missing or empty is the user's doing, unless the move has written others.
+        let is_begun = match begun {
+            Begun::AsTheIndexSays => staged(store, landing, place, &changes).await?,
+            Begun::AsTheFilesSay => is_begun(store, place, &changes).await?,
+        };
+        return if is_begun {
+            roll_back_below(store, landing, place, (&changes, &later)).await
+        } else {
+            Ok(MoveRecovery::NotMoved)
+        };
     }
     let (ours, mut foreign) = classify(store, landing, place, &changes).await?;
     let staged = staged(store, landing, place, &changes).await?;
-    let unlocked = remove_lock(store, landing, place)?;
     if ours.is_empty() && !staged {
-        return Ok(if unlocked {
-            MoveRecovery::RolledBack
-        } else {
-            MoveRecovery::NotMoved
-        });
+        return Ok(MoveRecovery::NotMoved);
     }
     foreign.extend(put_back(store, place, ours, &changes).await?);
     if foreign.is_empty() {
@@ -66,11 +80,6 @@ async fn roll_back_below(
     place: Place<'_>,
     (changes, later): (&[RawChange], &[RawChange]),
 ) -> Result<MoveRecovery, WorktreeError> {
-    // A file that is missing or empty is the user's doing, unless the move has written others.
-    if !is_begun(store, place, changes).await? {
-        return Ok(MoveRecovery::NotMoved);
-    }
-    let unlocked = remove_lock(store, landing, place)?;
     let (found, _) = classify(store, landing, place, changes).await?;
     let committed: BTreeSet<&RepoPath> = later.iter().map(|change| &change.path).collect();
     let (theirs, ours): (Vec<_>, Vec<_>) = found
@@ -79,7 +88,7 @@ async fn roll_back_below(
     let differs = differing(store, place, later, Side::New).await?;
     let theirs = theirs.into_iter().map(|change| change.path);
     let mut foreign: Vec<RepoPath> = theirs.filter(|path| differs.contains(path)).collect();
-    let is_back = unlocked || !ours.is_empty();
+    let is_back = !ours.is_empty();
     if !ours.is_empty() {
         let index = ours.clone();
         foreign.extend(put_back(store, place, ours, &index).await?);
@@ -291,7 +300,7 @@ async fn is_beginning(
     Ok(answer.code == 0 && answer.stdout.starts_with(&there))
 }
 
-/// Whether the real index has anything of the move.
+/// Whether the index has anything of the move.
 async fn staged(
     store: &Store,
     landing: &Move,
@@ -314,21 +323,6 @@ async fn staged(
         .map(|change| change.path)
         .collect();
     Ok(changes.iter().any(|change| staged.contains(&change.path)))
-}
-
-/// Removes the `index.lock` of our dead git. There was none when the move was planned, no git lives there now, and nobody holds it.
-fn remove_lock(store: &Store, landing: &Move, place: Place<'_>) -> Result<bool, WorktreeError> {
-    let lock = place.git_dir.join("index.lock");
-    if lock.symlink_metadata().is_err() {
-        return Ok(false);
-    }
-    let dir = store.dir.with_file_name("locks");
-    fs::create_dir_all(&dir).map_err(WorktreeError::io("make", &dir))?;
-    let copy = dir.join(format!("{}-index.lock", landing.landing));
-    fs::copy(&lock, &copy).map_err(WorktreeError::io("copy", &lock))?;
-    tracing::warn!(lock = %lock.display(), "removing the lock that an interrupted landing left");
-    fs::remove_file(&lock).map_err(WorktreeError::io("remove", &lock))?;
-    Ok(true)
 }
 
 /// Removes an added file and the directories that are empty without it.

@@ -21,6 +21,9 @@ pub(crate) fn search_path() -> OsString {
     std::env::var_os("PATH").expect("a PATH")
 }
 
+/// What the lock of the index says while landing `l1` holds it.
+pub(crate) const OUR_LOCK: &str = "cs-panel holds the index for landing l1.\n";
+
 pub(crate) struct Bench {
     pub(crate) dir: TempDir,
     pub(crate) user: PathBuf,

@@ -71,7 +71,9 @@ async fn half_written_files_and_our_lock_are_undone() {
     let before = picture(&bench.user);
     begin(&bench, &planned).await;
     let user = &bench.user;
-    fs::write(user.join(".git/index.lock"), "half an index").unwrap();
+    fs::write(user.join(".git/index.lock"), OUR_LOCK).unwrap();
+    fs::write(user.join(".git/index.cs-panel-l1"), "an index").unwrap();
+    fs::write(user.join(".git/index.cs-panel-l1.lock"), "half an index").unwrap();
     fs::write(user.join("README"), "landed readme\n").unwrap();
     fs::remove_file(user.join("src/a.txt")).unwrap();
     fs::remove_file(user.join("gone.txt")).unwrap();
@@ -82,9 +84,18 @@ async fn half_written_files_and_our_lock_are_undone() {
         bench.worktrees.recover_move(&planned).await.unwrap(),
         MoveRecovery::RolledBack
     );
-    let copy = bench.store().with_file_name("locks").join("l1-index.lock");
-    assert_eq!(fs::read_to_string(copy).unwrap(), "half an index");
+    assert_eq!(indexes(&bench), ["index"]);
     check_restored(&bench, &planned, &before).await;
+    assert_eq!(indexes(&bench), ["index"]);
+}
+
+/// The index of the user's, and what lies beside it.
+fn indexes(bench: &Bench) -> Vec<String> {
+    let names = fs::read_dir(bench.user.join(".git")).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut names: Vec<_> = names.filter(|name| name.starts_with("index")).collect();
+    names.sort();
+    names
 }
 
 #[tokio::test]
@@ -326,9 +337,25 @@ async fn a_lock_of_a_git_that_lives_is_left_alone() {
     staying.end().await;
     assert_eq!(recovered, MoveRecovery::Busy);
     assert_eq!(fs::read_to_string(&lock).unwrap(), "held");
-    assert_eq!(
-        bench.worktrees.recover_move(&planned).await.unwrap(),
-        MoveRecovery::RolledBack
-    );
-    assert!(!lock.exists());
+}
+
+/// Whose it is nobody can tell, so only a person may remove it, as git says.
+#[tokio::test]
+async fn a_lock_that_a_dead_git_has_left_is_left_alone() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    let before = picture(&bench.user);
+    begin(&bench, &planned).await;
+    fs::write(bench.user.join("README"), "landed readme\n").unwrap();
+    let lock = bench.user.join(".git/index.lock");
+    for words in ["", "half an index", "cs-panel holds the index for landing l2.\n"] {
+        fs::write(&lock, words).unwrap();
+        let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+        assert_eq!(recovered, MoveRecovery::Busy);
+        assert_eq!(fs::read_to_string(&lock).unwrap(), words);
+    }
+    fs::remove_file(&lock).unwrap();
+    let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+    assert_eq!(recovered, MoveRecovery::RolledBack);
+    check_restored(&bench, &planned, &before).await;
 }

@@ -200,6 +200,69 @@ async fn a_base_that_moved_after_the_plan_is_not_overwritten() {
     }
 }
 
+/// While git writes the files, the user commits in the only way that asks no lock of the index, and tries the others. Invariant 13.
+#[tokio::test]
+async fn a_commit_beside_the_writing_of_the_files_leaves_nothing_of_the_landing() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("README"), "landed\n").unwrap();
+    fs::remove_file(tree.path.join("src/b.txt")).unwrap();
+    bench.agent_commits(&tree, "src/new.txt", "landed\n").await;
+    let tip = bench.collect(&tree, "r1").await.tip;
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    fs::write(bench.user.join("mine.txt"), "mine\n").unwrap();
+    meanwhile(
+        &bench,
+        "git add mine.txt 2>../add; git commit -q --allow-empty -m all 2>../commit; \
+         git update-ref refs/heads/main $(git commit-tree main^{tree} -p main -m meanwhile)",
+    )
+    .await;
+    let before = picture(&bench.user);
+    let moved = bench.worktrees.execute_move(&planned).await.unwrap();
+    assert_eq!(moved, MoveOutcome::BaseMoved);
+    for refused in ["add", "commit"] {
+        let said = fs::read_to_string(bench.user.with_file_name(refused)).unwrap();
+        assert!(said.contains("index.lock"), "{refused}: {said}");
+    }
+    assert!(picture(&bench.user) == before, "the files are not what they were");
+    assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "?? mine.txt");
+    assert_eq!(git(&bench.user, &["log", "-1", "--format=%s"]).await, "meanwhile");
+    let again = bench.ready(&tree, &tip, "l1").await;
+    let moved = bench.worktrees.execute_move(&again).await.unwrap();
+    assert_eq!(moved, MoveOutcome::Moved);
+    assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "?? mine.txt");
+}
+
+/// What the user has staged of another file stays staged, byte for byte, and a file that changed in the moment in which the index was
+/// written is not taken for unchanged.
+#[tokio::test]
+async fn what_is_staged_beside_a_landing_stays_staged() {
+    let bench = Bench::new().await;
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "landed\n").await;
+    fs::write(bench.user.join("src/b.txt"), "staged\n").unwrap();
+    git(&bench.user, &["add", "src/b.txt"]).await;
+    fs::write(bench.user.join("src/b.txt"), "edited\n").unwrap();
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    let moved = bench.worktrees.execute_move(&planned).await.unwrap();
+    assert_eq!(moved, MoveOutcome::Moved);
+    assert_eq!(git(&bench.user, &["show", ":src/b.txt"]).await, "staged");
+    assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "MM src/b.txt");
+}
+
+/// Runs a script in the user's repository once, while git writes `README` there.
+async fn meanwhile(bench: &Bench, script: &str) {
+    let once = format!(
+        "unset GIT_INDEX_FILE GIT_DIR GIT_WORK_TREE; if mkdir ../once 2>/dev/null; then {script}; fi; cat"
+    );
+    fs::write(
+        bench.user.join(".git/info/attributes"),
+        "README filter=meanwhile\n",
+    )
+    .unwrap();
+    git(&bench.user, &["config", "filter.meanwhile.smudge", &once]).await;
+    git(&bench.user, &["config", "filter.meanwhile.clean", "cat"]).await;
+}
+
 #[tokio::test]
 async fn a_base_that_was_checked_out_after_the_plan_is_planned_again() {
     let bench = Bench::new().await;
