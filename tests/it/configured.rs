@@ -86,6 +86,9 @@ fn a_broken_configuration_stops_no_daemon_and_changes_no_agent() {
     answered(&while_broken);
     fs::remove_file(&path).expect("removed");
     answered(&send());
+    let made = desk.plain("mkfifo").arg(&path).status().expect("it runs");
+    assert!(made.success());
+    answered(&send());
     let aside = path.with_extension("new");
     fs::write(&aside, good.replace("[agents.codex]", "[agents.renamed]")).expect("written");
     fs::rename(&aside, &path).expect("renamed");
@@ -96,5 +99,6 @@ fn a_broken_configuration_stops_no_daemon_and_changes_no_agent() {
     until_answered(&desk, renamed["card"].as_str().expect("a card"));
     assert!(desk.said_by(&kept, "agent").is_empty(), "its agent is gone");
     let log = daemon.interrupt(&desk);
-    assert_eq!(log.matches("the agents stay as they were").count(), 2, "{log}");
+    assert_eq!(log.matches("the agents stay as they were").count(), 3, "{log}");
+    assert!(log.contains("it is a named pipe; put a plain file"), "{log}");
 }

@@ -16,6 +16,7 @@ use cs_harness::{
     version_in, version_question,
 };
 use cs_supervise::command::{CommandError, CommandSpec, Exit, Finished, run_swept};
+use cs_worktree::plain;
 
 /// How long an answer is waited for, where nothing else is said.
 pub const PROBE_LIMIT: Duration = Duration::from_secs(3);
@@ -162,7 +163,7 @@ impl Program<'_> {
             return false;
         };
         let mut text = Vec::new();
-        if let Some(file) = home.and_then(|home| fs::File::open(home.join(file)).ok()) {
+        if let Some(file) = home.and_then(|home| plain::open(&home.join(file)).ok()) {
             // What cannot be read of it says nothing.
             let _ = file.take(CONFIG_MAX_BYTES).read_to_end(&mut text);
         }

@@ -5,7 +5,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use cs_worktree::plain;
+
 use crate::failure::Failure;
+
+/// The largest of these files that is read.
+const READ_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A lock on a directory against other commands of ours; it goes when this is dropped, or with the process.
 #[derive(Debug)]
@@ -27,15 +32,20 @@ pub(crate) fn lock_dir(dir: &Path) -> Result<DirLock, Failure> {
 /// Reads a file that may not be there.
 ///
 /// # Errors
-/// It is there and cannot be read.
+/// It is there and cannot be read, or is no plain file: nothing is waited for.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    match fs::read(path) {
+    match plain::read(path, READ_MAX_BYTES) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Failure::failed(
-            error,
-            format!("{} cannot be read", path.display()),
-        )),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound => Ok(None),
+            io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => Err(
+                Failure::Usage(format!("{} cannot be read: {error}", path.display())),
+            ),
+            _ => Err(Failure::failed(
+                error,
+                format!("{} cannot be read", path.display()),
+            )),
+        },
     }
 }
 

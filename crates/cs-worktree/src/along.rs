@@ -15,6 +15,7 @@ use crate::Worktrees;
 use crate::error::WorktreeError;
 use crate::parse;
 use crate::path::RepoPath;
+use crate::plain;
 use crate::repository::Repository;
 use crate::runner::{Call, World};
 use crate::tree::Tree;
@@ -262,7 +263,7 @@ fn stays_inside(path: &RepoPath, points: &Path) -> bool {
 fn copy(source: &Path, target: &Path) -> io::Result<Made> {
     let dir = target.parent().unwrap_or(Path::new("/"));
     let half = tempfile::Builder::new().prefix(".along-").tempfile_in(dir)?;
-    let from = File::open(source)?;
+    let from = plain::open_itself(source)?;
     let shared = share(&from, half.as_file());
     if !shared {
         io::copy(&mut &from, &mut half.as_file())?;

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use bstr::ByteSlice;
 use serde::{Deserialize, Serialize};
 
-use crate::parse;
+use crate::{parse, plain};
+
+/// The longest file of names that is read; a rebase notes many refs.
+const NAMES_MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Something under way in a working tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -74,7 +77,7 @@ pub(crate) fn busy_with(git_dir: &Path, full_ref: &str, checked_out: bool) -> Op
     }
     let short = full_ref.strip_prefix("refs/heads/").unwrap_or(full_ref);
     let names = |file: &str, wanted: &str| {
-        fs::read(git_dir.join(file))
+        plain::read(&git_dir.join(file), NAMES_MAX_BYTES)
             .is_ok_and(|text| text.lines().any(|line| line.trim_ascii() == wanted.as_bytes()))
     };
     let rebased = [
@@ -101,7 +104,7 @@ pub(crate) fn linked_git_dirs(common_dir: &Path) -> Vec<(PathBuf, PathBuf)> {
         return Vec::new();
     };
     let linked = |entry: fs::DirEntry| {
-        let link = fs::read(entry.path().join("gitdir")).ok()?;
+        let link = plain::read(&entry.path().join("gitdir"), NAMES_MAX_BYTES).ok()?;
         let dot_git = parse::line_path(&link);
         let dot_git = if dot_git.is_absolute() {
             dot_git

@@ -109,7 +109,7 @@ pub(crate) async fn unhide(store: &Store, tree: &Tree, look: &mut Look) -> Resul
 fn size(look: &Look, path: &RepoPath) -> Option<u64> {
     let file = path.below(look.root());
     let meta = file.symlink_metadata().ok()?;
-    let is_readable = meta.is_symlink() || meta.is_file() && plain::can_be_opened(&file);
+    let is_readable = meta.is_symlink() || meta.is_file() && plain::open(&file).is_ok();
     (is_readable && meta.len() <= FILE_MAX_BYTES).then_some(meta.len())
 }
 

@@ -6,7 +6,7 @@
 mod bring;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use crate::error::WorktreeError;
 use crate::keys::Oid;
 use crate::parse;
 use crate::path::RepoPath;
+use crate::plain;
 use crate::special::Special;
 use crate::status::{self, Look};
 use crate::store::Store;
@@ -59,7 +60,7 @@ impl Pointer {
 
     fn of_file(path: &Path) -> io::Result<Self> {
         let mut digest = Sha256::new();
-        let size = io::copy(&mut File::open(path)?, &mut digest)?;
+        let size = io::copy(&mut plain::open(path)?, &mut digest)?;
         Ok(Self {
             sha256: digest
                 .finalize()
@@ -140,7 +141,9 @@ fn judge(store: &Store, file: &Path, committed: Option<&Pointer>) -> State {
     if !meta.is_file() || meta.len() > status::budget::FILE_MAX_BYTES {
         return State::IsPointer;
     }
-    if meta.len() <= POINTER_MAX_BYTES && fs::read(file).is_ok_and(|text| Pointer::read(&text).is_some()) {
+    if meta.len() <= POINTER_MAX_BYTES
+        && plain::read(file, POINTER_MAX_BYTES).is_ok_and(|text| Pointer::read(&text).is_some())
+    {
         return State::IsPointer;
     }
     match Pointer::of_file(file) {
@@ -212,7 +215,7 @@ fn keep(file: &Path, pointer: &Pointer, place: &Path) -> io::Result<()> {
     fs::create_dir_all(dir)?;
     let mut half = tempfile::Builder::new().prefix(".tmp-").tempfile_in(dir)?;
     let mut digest = Sha256::new();
-    let mut from = File::open(file)?;
+    let mut from = plain::open(file)?;
     let mut buffer = vec![0; 1 << 16];
     loop {
         let read = from.read(&mut buffer)?;

@@ -51,7 +51,7 @@ mod parse;
 mod path;
 mod pattern;
 mod person;
-mod plain;
+pub mod plain;
 mod probe;
 mod procs;
 mod publish;

@@ -1,4 +1,4 @@
-//! Reading what an agent may have put anywhere: a pipe or a device in the place of a file must not hold us up.
+//! Reading what somebody else may have put anywhere: a pipe or a device in the place of a file must not hold us up.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -7,21 +7,47 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-/// Reads a regular file of at most so many bytes.
-pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let meta = file.metadata()?;
-    if !meta.is_file() || meta.len() > max_bytes {
-        let what = "not a regular file of the expected size";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+/// Something else stands where a file is expected.
+#[derive(Debug, thiserror::Error)]
+#[error("it is {0}; put a plain file, or a link to one, in its place")]
+struct NotPlain(&'static str);
+
+/// Opens a plain file for reading, or the one that a link leads to.
+///
+/// # Errors
+/// It cannot be opened, or is something else; then the kind is `IsADirectory` or `InvalidInput`, and the text says what and the cure.
+pub fn open(path: &Path) -> io::Result<File> {
+    check(&fs::metadata(path)?)?;
+    open_as(path, OFlags::empty())
+}
+
+/// As [`open`], where a link that stands at the path itself is refused as well.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_itself(path: &Path) -> io::Result<File> {
+    check(&fs::symlink_metadata(path)?)?;
+    open_as(path, OFlags::NOFOLLOW)
+}
+
+/// Reads a plain file of at most so many bytes, or the one that a link leads to.
+///
+/// # Errors
+/// As [`open`], and where it is larger.
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    if file.metadata()?.len() > max_bytes {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("it has more than the {max_bytes} bytes that are read of it"),
+        ));
     }
     let mut bytes = Vec::new();
     file.take(max_bytes).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads a regular file of at most so many bytes; one that is not there is empty.
+/// Reads a plain file of at most so many bytes; one that is not there is empty.
 pub(crate) fn read_if_there(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -29,10 +55,33 @@ pub(crate) fn read_if_there(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> 
     }
 }
 
-/// Whether a regular file can be opened for reading.
-pub(crate) fn can_be_opened(path: &Path) -> bool {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::open(path, flags, Mode::empty()).is_ok()
+/// Looked at before it is opened, since opening a device may do something, and after, since it may be another one by then.
+fn open_as(path: &Path, more: OFlags) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | more;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn check(found: &fs::Metadata) -> io::Result<()> {
+    let kind = found.file_type();
+    let what = if kind.is_file() {
+        return Ok(());
+    } else if kind.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            NotPlain("a directory"),
+        ));
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_symlink() {
+        "a link"
+    } else {
+        "a device"
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, NotPlain(what)))
 }
 
 /// Whether no file below a directory, nor what a link there names, is a pipe or a device, on which a reader would wait.
@@ -55,4 +104,47 @@ pub(crate) fn nothing_blocks(dir: &Path) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn only_a_plain_file_is_opened_and_what_else_is_there_is_named_at_once() {
+        let temp = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| temp.path().join(name);
+        fs::write(at("file"), "words").expect("written");
+        fs::create_dir(at("folder")).expect("made");
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), Mode::RUSR).expect("made");
+        let _socket = UnixListener::bind(at("socket")).expect("bound");
+        for (link, to) in [
+            ("to-file", "file"),
+            ("to-pipe", "pipe"),
+            ("to-device", "/dev/zero"),
+        ] {
+            symlink(to, at(link)).expect("linked");
+        }
+        for name in ["file", "to-file"] {
+            assert_eq!(read(&at(name), 5).expect("it is plain"), b"words", "{name}");
+        }
+        for (name, told) in [
+            ("folder", "it is a directory; put a plain file"),
+            ("pipe", "it is a named pipe; put a plain file"),
+            ("to-pipe", "it is a named pipe; put a plain file"),
+            ("socket", "it is a socket; put a plain file"),
+            ("to-device", "it is a device; put a plain file"),
+        ] {
+            let said = open(&at(name)).expect_err(name).to_string();
+            assert!(said.starts_with(told), "{name}: {said}");
+        }
+        let error = open_itself(&at("to-file")).expect_err("a link");
+        assert!(error.to_string().starts_with("it is a link;"), "{error}");
+        assert!(open_itself(&at("file")).is_ok());
+        let error = read(&at("file"), 4).expect_err("too large");
+        assert!(error.to_string().contains("more than the 4 bytes"), "{error}");
+    }
 }

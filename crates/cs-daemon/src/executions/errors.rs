@@ -1,11 +1,12 @@
 //! Standard error is for people who look for what went wrong: its two ends are kept, and the disk of its middle is given back.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cs_supervise::{ExecutionDir, Puncher};
+use cs_worktree::plain;
 
 use super::follow::{open_puncher, punch};
 
@@ -21,7 +22,7 @@ const LAST_WORDS_BYTES: u64 = 4096;
 /// # Errors
 /// The file cannot be read.
 pub fn last_words(file: &Path) -> io::Result<String> {
-    let mut file = match File::open(file) {
+    let mut file = match plain::open(file) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
         Err(error) => return Err(error),

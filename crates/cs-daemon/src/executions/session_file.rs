@@ -2,14 +2,14 @@
 //!
 //! The file is the agent's. Whatever it is, or whatever becomes of it, is no failure of the attempt: then it tells nothing.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use cs_harness::{HarnessKind, LINE_MAX_BYTES, SessionFiles, SessionReader, UsageReport};
 use cs_supervise::Framer;
-use rustix::fs::OFlags;
+use cs_worktree::plain;
 use serde::{Deserialize, Serialize};
 
 /// At most so many directories and files are looked at for one conversation.
@@ -31,7 +31,7 @@ impl SessionPlace {
     pub(super) fn now(&self, kind: HarnessKind, session: Option<&str>) -> Self {
         let files = SessionFiles::at(kind, self.root.clone());
         let found = session.and_then(|session| find(&files, session));
-        let length = found.and_then(|path| open(&path).ok()?.metadata().ok());
+        let length = found.and_then(|path| plain::open_itself(&path).ok()?.metadata().ok());
         Self {
             root: self.root.clone(),
             begins_at_bytes: length.map_or(0, |found| found.len()),
@@ -106,7 +106,7 @@ impl SessionFile {
     }
 
     fn open(&self, session: &str) -> Option<Open> {
-        let file = open(&find(&self.files, session)?).ok()?;
+        let file = plain::open_itself(&find(&self.files, session)?).ok()?;
         let is_asked = self.asked.as_deref() == Some(session);
         let position = if is_asked { self.begins_at_bytes } else { 0 };
         Some(Open {
@@ -144,19 +144,6 @@ impl Open {
     }
 }
 
-/// Opens it where it is a file: a pipe would wait for who writes, and a link leads elsewhere.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    Ok(file)
-}
-
 /// Finds the file of a conversation. Of directories the last by name come first, which are the newest where they are dates.
 fn find(files: &SessionFiles, session: &str) -> Option<PathBuf> {
     let mut left = LOOKED_AT_MAX;
@@ -187,6 +174,7 @@ fn below(dir: &Path, levels: u8, left: &mut usize, is_it: &dyn Fn(&Path) -> bool
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
     use std::io::Write;
 
     use cs_harness::{UsageSpan, UsageTotals};

@@ -149,6 +149,8 @@ fn table(config: &Config) -> Arc<AgentTable> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
     use super::*;
 
     const BOTH: &str = "[agents.a]\ncommand = [\"cat\"]\n[agents.b]\ncommand = [\"cat\"]\n";
@@ -204,6 +206,23 @@ mod tests {
             "a b c",
             "what is new is taken at once"
         );
+    }
+
+    #[test]
+    fn what_is_no_plain_file_holds_nobody_up_and_is_read_again_when_it_is_mended() {
+        let desk = Desk::new();
+        let path = desk.dir.path().join("config.toml");
+        desk.write(BOTH);
+        assert_eq!(desk.after(Duration::ZERO), "a b");
+        fs::remove_file(&path).expect("removed");
+        mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).expect("made");
+        assert_eq!(desk.after(Duration::ZERO), "a b", "a pipe");
+        fs::remove_file(&path).expect("removed");
+        fs::create_dir(&path).expect("made");
+        assert_eq!(desk.after(Duration::ZERO), "a b", "a directory");
+        fs::remove_dir(&path).expect("removed");
+        desk.write(&format!("{BOTH}[agents.c]\ncommand = [\"cat\"]\n"));
+        assert_eq!(desk.after(Duration::ZERO), "a b c");
     }
 
     #[test]

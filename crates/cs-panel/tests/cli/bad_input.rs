@@ -220,6 +220,28 @@ fn a_state_directory_that_cannot_be_used_is_named() {
 }
 
 #[test]
+fn a_configuration_that_is_no_plain_file_is_named_with_the_cure() {
+    let desk = Desk::with_agent();
+    let path = desk.path("home/.config/cs-panel/config.toml");
+    let mut shots = String::new();
+    fs::rename(&path, path.with_extension("kept")).expect("renamed");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).expect("made");
+    shots += &desk.run(&["send", "Do it"]);
+    shots += &desk.run(&["agent", "add", "other", "--", "cat"]);
+    shots += &desk.run(&["run", "--once"]);
+    fs::remove_file(&path).expect("removed");
+    fs::create_dir(&path).expect("made");
+    shots += &desk.run(&["agents"]);
+    fs::remove_dir(&path).expect("removed");
+    std::os::unix::fs::symlink("/dev/zero", &path).expect("linked");
+    shots += &desk.run(&["agents"]);
+    fs::remove_file(&path).expect("removed");
+    std::os::unix::fs::symlink("config.kept", &path).expect("linked");
+    shots += &desk.run(&["agents"]);
+    assert_snapshot!("configuration_no_file", shots);
+}
+
+#[test]
 fn a_second_daemon_on_a_state_directory_is_refused() {
     let desk = Desk::with_agent();
     desk.command(&["cards"]).assert().success();

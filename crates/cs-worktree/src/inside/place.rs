@@ -11,6 +11,7 @@ use crate::error::WorktreeError;
 use crate::keys::Oid;
 use crate::parse;
 use crate::path::RepoPath;
+use crate::plain;
 use crate::status::Look;
 use crate::store::Store;
 use crate::tree::Tree;
@@ -110,8 +111,8 @@ pub(super) fn git_dir_of(root: &Path, tree: &Path) -> Option<PathBuf> {
     }
     let named = if meta.is_symlink() {
         dot_git
-    } else if meta.is_file() && meta.len() <= LINK_MAX_BYTES {
-        let text = fs::read(&dot_git).ok()?;
+    } else if meta.is_file() {
+        let text = plain::read(&dot_git, LINK_MAX_BYTES).ok()?;
         root.join(parse::line_path(text.strip_prefix(b"gitdir: ")?))
     } else {
         return None;

@@ -1,7 +1,7 @@
 //! Undoing a half fast-forward, file by file.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use crate::borders::Border;
 use crate::error::WorktreeError;
 use crate::parse::{self, GITLINK, RawChange};
 use crate::path::RepoPath;
+use crate::plain;
 use crate::store::Store;
 
 /// What a changed path holds on disk.
@@ -295,7 +296,7 @@ async fn is_beginning(
     let answer = store.git.run(show).await?;
     let mut there = Vec::new();
     let limit = answer.stdout.len() as u64 + 1;
-    let read = File::open(&file).and_then(|f| f.take(limit).read_to_end(&mut there));
+    let read = plain::open(&file).and_then(|f| f.take(limit).read_to_end(&mut there));
     read.map_err(WorktreeError::io("read", &file))?;
     Ok(answer.code == 0 && answer.stdout.starts_with(&there))
 }

@@ -8,6 +8,7 @@ use bstr::ByteSlice;
 use super::{Held, Move, quarantine};
 use crate::collect;
 use crate::error::WorktreeError;
+use crate::plain;
 use crate::store::{self, Store};
 use crate::walk;
 
@@ -66,7 +67,7 @@ pub(super) fn let_go(landing: &Move) {
     {
         let file = entry.path();
         let is_keep = file.extension().is_some_and(|end| end == "keep");
-        if is_keep && fs::read(&file).is_ok_and(|text| text == marked.as_bytes()) {
+        if is_keep && plain::read(&file, marked.len() as u64).is_ok_and(|text| text == marked.as_bytes()) {
             drop(Keep(Some(file)));
         }
     }

@@ -72,7 +72,7 @@ pub(crate) async fn restore(store: &Store, clone: &Path, changed: &[RepoPath]) -
 
 /// Writes a content into the file that is there: its mode is that of the commit, not that of the object.
 fn fill(object: &Path, file: &Path) -> io::Result<()> {
-    let mut from = File::open(object)?;
+    let mut from = plain::open(object)?;
     io::copy(&mut from, &mut File::create(file)?).map(drop)
 }
 

@@ -1,7 +1,6 @@
 //! How much one salvage may hold: decided before anything is added.
 
-use std::fs::File;
-
+use crate::plain;
 use crate::special::Special;
 use crate::status::Look;
 
@@ -36,7 +35,7 @@ pub(super) fn find_unsavable(look: &mut Look, budget: &mut Budget) {
         };
         if meta.len() > FILE_MAX_BYTES || budget.bytes + meta.len() > TOTAL_MAX_BYTES {
             special.push(Special::TooLarge(path.clone()));
-        } else if meta.is_file() && File::open(&file).is_err() {
+        } else if meta.is_file() && plain::open(&file).is_err() {
             special.push(Special::Unreadable(path.clone()));
         } else {
             budget.bytes += meta.len();

@@ -16,9 +16,13 @@ use crate::error::WorktreeError;
 use crate::keys::{CardKey, Oid};
 use crate::parse::{self, GITLINK};
 use crate::path::RepoPath;
+use crate::plain;
 use crate::special::Special;
 use crate::status::{self, Look};
 use crate::store::{self, RefMove, Store};
+
+/// The longest `HEAD` that is read.
+const HEAD_MAX_BYTES: u64 = 4096;
 
 /// Where a card stands, and what the person's branch has beyond that.
 #[derive(Debug)]
@@ -303,7 +307,7 @@ fn holds_other_files(root: &Path, path: &RepoPath, known: &BTreeSet<&RepoPath>) 
 }
 
 fn on_branch(tree: &Tree) -> bool {
-    let head = fs::read(tree.path.join(".git/HEAD")).unwrap_or_default();
+    let head = plain::read(&tree.path.join(".git/HEAD"), HEAD_MAX_BYTES).unwrap_or_default();
     head == format!("ref: {}\n", tree.spec.branch.full_ref()).into_bytes()
 }
 

@@ -7,6 +7,8 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use cs_worktree::plain;
+
 use super::{HIDDEN, HOME_READABLE, Room, real};
 
 /// So many links on the way to a file, and interpreters of interpreters, are followed.
@@ -124,7 +126,7 @@ fn reversed(path: &Path) -> Vec<OsString> {
 /// The program that the first line of a script names, and the one that `env` is to find there.
 fn interpreters(room: &Room<'_>, script: &Path) -> Vec<PathBuf> {
     let mut head = Vec::new();
-    let read = fs::File::open(script).and_then(|file| file.take(LINE_MAX_BYTES).read_to_end(&mut head));
+    let read = plain::open(script).and_then(|file| file.take(LINE_MAX_BYTES).read_to_end(&mut head));
     let Some(line) = head.strip_prefix(b"#!").filter(|_| read.is_ok()) else {
         return Vec::new();
     };

@@ -1,7 +1,7 @@
 //! `agents explain`: what a recorded stream of an agent means, for bug reports.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use cs_harness::{
     AgentConfig, AskAgain, Event, Harness, HarnessKind, LINE_MAX_BYTES, Line, ProcessEnd, Seen, TaskEnd,
     ToolServer, UsageTotals, adapter,
 };
+use cs_worktree::plain;
 use serde::Serialize;
 
 use crate::app::App;
@@ -77,12 +78,11 @@ pub(crate) fn explain(app: &App, args: &ExplainArgs) -> Result<(), Failure> {
     let harness = adapter(&agent);
     let path = app.env.absolute(&args.file);
     let unread = |error: io::Error| Failure::failed(error, format!("{} cannot be read", path.display()));
-    check_file(&path, "what the agent wrote to standard output")?;
-    let file = File::open(&path).map_err(unread)?;
+    let file = open(&path, "what the agent wrote to standard output")?;
     let (mut seen, events) = read(&mut BufReader::new(file), harness.as_ref()).map_err(unread)?;
     if let Some(stderr) = &args.stderr {
         let path = app.env.absolute(stderr);
-        check_file(&path, "what the agent wrote to standard error")?;
+        open(&path, "what the agent wrote to standard error")?;
         let tail = cs_daemon::last_words(&path)
             .map_err(|error| Failure::failed(error, format!("{} cannot be read", path.display())))?;
         seen.observe_stderr(&tail);
@@ -100,22 +100,21 @@ pub(crate) fn explain(app: &App, args: &ExplainArgs) -> Result<(), Failure> {
     app.out.line(&pretty)
 }
 
-/// Refuses what is no plain file before it is opened: a pipe would be waited for without end.
-fn check_file(path: &Path, what: &str) -> Result<(), Failure> {
-    let name = path.display();
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Ok(()),
-        Ok(metadata) if metadata.is_dir() => Err(Failure::Usage(format!(
+/// Opens a file that holds `what`, and says what to give in the place of anything else.
+fn open(path: &Path, what: &str) -> Result<File, Failure> {
+    let name = path.display().to_string();
+    plain::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => Failure::Usage(format!(
             "{name} is a directory: give the file in it that holds {what}"
-        ))),
-        Ok(_) => Err(Failure::Usage(format!(
+        )),
+        io::ErrorKind::InvalidInput => Failure::Usage(format!(
             "{name} is no plain file: copy {what} into one and give that"
-        ))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Failure::Usage(format!(
-            "there is no file {name}: give one that holds {what}"
-        ))),
-        Err(error) => Err(Failure::failed(error, format!("{name} cannot be read"))),
-    }
+        )),
+        io::ErrorKind::NotFound => {
+            Failure::Usage(format!("there is no file {name}: give one that holds {what}"))
+        }
+        _ => Failure::failed(error, format!("{name} cannot be read")),
+    })
 }
 
 fn explained(
