@@ -101,9 +101,10 @@ impl Here {
             .as_ref()
             .is_some_and(|agents| !agents.contains(&card.agent))
         {
+            let (agent, short) = (&card.agent, card.id.short());
             return not_here(format!(
-                "waits for agent {}, which is not configured here",
-                card.agent
+                "waits for agent {agent}, which is not configured here: add it with `cs-panel agent add {agent}`, or give the card to \
+                 another with `cs-panel hand-back {short} --agent NAME`"
             ));
         }
         let full = self.full.clone().map(Kept::Closed);

@@ -6,6 +6,7 @@ use cs_settle::About;
 use serde::{Deserialize, Serialize};
 
 use super::Trouble;
+use super::interrupted::report_interrupted;
 use super::settle::{Live, report_failed};
 use super::unready::Unready;
 use crate::context::Context;
@@ -58,6 +59,19 @@ pub(super) async fn fail(
         ..FailureNote::new(unready.class, unready.reason)
     };
     report_failed(cx, prepared.failed(&note.to_json()?)?).await?;
+    Ok(None)
+}
+
+/// Gives back an attempt whose agent a person has taken out of the configuration since it was claimed: nothing of it begins, and no
+/// take finds its card before that agent is there again, or the card has another.
+pub(super) async fn without_agent(cx: &Context, prepared: Prepared) -> Result<Option<Live>, Trouble> {
+    let row = prepared.row();
+    let (card, agent) = (row.card.short(), &row.agent);
+    cx.said(&format!(
+        "card {card} not started: this machine has no agent `{agent}` any more; add it with `cs-panel agent add {agent}`, or give the \
+         card to another with `cs-panel hand-back {card} --agent NAME`"
+    ));
+    report_interrupted(cx, prepared.interrupted()?).await?;
     Ok(None)
 }
 

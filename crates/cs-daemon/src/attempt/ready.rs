@@ -250,19 +250,6 @@ fn in_utf8(path: &Path) -> Result<String, Unready> {
     })
 }
 
-/// Finds the agent of a route, as it is set up now.
-pub(super) fn agent_of(cx: &Context, route: &str) -> Result<AgentSetup, Unready> {
-    let found = cx.deps.agents.now().get(route).cloned();
-    found.ok_or_else(|| {
-        Unready::new(
-            FailureClass::InvalidRequest,
-            format!(
-                "this machine has no agent `{route}`: add it with `cs-panel agent add {route} -- COMMAND`"
-            ),
-        )
-    })
-}
-
 /// The model that a person has chosen for a run: for its card, or else for its agent.
 pub(super) fn model_of(row: &ClaimedRun, agent: &AgentSetup) -> Option<String> {
     row.model.clone().or_else(|| agent.choices.model.clone())

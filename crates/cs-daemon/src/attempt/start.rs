@@ -9,9 +9,9 @@ use cs_model::{Epoch, FailureClass, RunState};
 use cs_record::RunBrief;
 use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopRequest};
 
-use super::failing::{fail, fail_registered, used_up};
+use super::failing::{fail, fail_registered, used_up, without_agent};
 use super::interrupted::report_interrupted;
-use super::ready::{Ready, agent_of, make_ready, model_of, sessions_of};
+use super::ready::{Ready, make_ready, model_of, sessions_of};
 use super::session::{Conversation, conversation};
 use super::settle::{Live, LiveState};
 use super::unready::Unready;
@@ -189,9 +189,8 @@ async fn begin(
 ) -> Result<Option<Live>, Trouble> {
     cx.deps.borders.reach(Border::P6);
     let row = prepared.row().clone();
-    let agent = match agent_of(cx, &row.agent) {
-        Ok(agent) => agent,
-        Err(unready) => return fail(cx, prepared, unready).await,
+    let Some(agent) = cx.deps.agents.now().get(&row.agent).cloned() else {
+        return without_agent(cx, prepared).await;
     };
     let bounds = agent.bounds;
     let spent_micro_usd = brief.card.usage.cost_microusd.unwrap_or(0);

@@ -39,6 +39,10 @@ pub(crate) fn trials() -> Vec<Trial> {
             unconfigured,
         ),
         trial(
+            "an attempt whose agent was taken out of the configuration before it began waits for it",
+            waits_for_its_agent,
+        ),
+        trial(
             "a run that cannot be carried on now keeps its slot",
             keeps_its_slot,
         ),
@@ -215,6 +219,30 @@ async fn unconfigured(world: World) {
     world.open_gate("agent");
     world.run_once(&[]).await.unwrap();
     assert_eq!(world.answers(card).await, ["Done."]);
+}
+
+/// Nothing of it has failed, and no try is spent.
+async fn waits_for_its_agent(world: World) {
+    let agent = world.gated("agent");
+    world.open_gate("agent");
+    let card = world.send("agent").await;
+    let journal = world.journal();
+    drop(journal.claim(&turns(1)).await.unwrap().adopt_all());
+    drop(journal);
+    world.run_once(&[]).await.unwrap();
+    let mut detail = world.card(card).await;
+    assert_eq!(detail.card.state, CardState::Open);
+    let run = detail.runs.remove(0);
+    assert_eq!(run.state, RunState::Ended(Ending::Interrupted));
+    assert_eq!((run.failed_because, run.tries), (None, 0));
+    let said = world.all_said();
+    assert!(
+        said.contains("has no agent `agent` any more; add it with"),
+        "{said}"
+    );
+    world.run_once(&[("agent", &agent)]).await.unwrap();
+    assert_eq!(world.answers(card).await, ["Done."]);
+    assert_eq!(world.starts("agent"), 1);
 }
 
 /// Invariant 7.
