@@ -4,28 +4,24 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "recorded/read.rs"]
+mod read;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cs_harness::{
-    AgentConfig, AskAgain, Event, FailureCause, Harness, HarnessKind, Line, ProcessEnd, Seen, TaskEnd,
-    UsageTotals, adapter,
+    AgentConfig, AskAgain, Event, FailureCause, Harness, HarnessKind, ProcessEnd, Seen, TaskEnd, UsageTotals,
+    adapter,
 };
 use proptest::prelude::*;
+
+use read::events;
 
 fn harness(kind: HarnessKind) -> Arc<dyn Harness> {
     let program = kind.program().unwrap().to_owned();
     adapter(&AgentConfig::new("agent", vec![program], kind).unwrap())
-}
-
-fn events(harness: &dyn Harness, output: &[u8]) -> Vec<Event> {
-    let lines = output.split_inclusive(|byte| *byte == b'\n');
-    let lines = lines.map(|bytes| Line {
-        bytes,
-        dropped_bytes: 0,
-    });
-    lines.flat_map(|line| harness.events(&line)).collect()
 }
 
 fn seen(harness: &dyn Harness, output: &[u8]) -> Seen {

@@ -1,10 +1,13 @@
 //! The harness `command`, from configuration and bytes to the outcome.
 
+#[path = "recorded/read.rs"]
+mod read;
+
 use std::sync::Arc;
 
 use cs_harness::{
-    AgentConfig, Event, FailureCause, GivenAnswer, Harness, HarnessKind, Line, ProcessEnd, RunFacts, Seen,
-    TaskEnd, UsageReport, UsageTotals, Wake, adapter,
+    AgentConfig, Event, FailureCause, GivenAnswer, Harness, HarnessKind, ProcessEnd, RunFacts, Seen, TaskEnd,
+    UsageReport, UsageTotals, Wake, adapter,
 };
 use cs_model::FailureClass;
 use proptest::prelude::*;
@@ -31,16 +34,7 @@ fn facts() -> RunFacts {
 }
 
 fn events(mode: HarnessKind, output: &[u8]) -> Vec<Event> {
-    let harness = harness(mode);
-    let lines = output.split_inclusive(|byte| *byte == b'\n');
-    lines
-        .flat_map(|bytes| {
-            harness.events(&Line {
-                bytes,
-                dropped_bytes: 0,
-            })
-        })
-        .collect()
+    read::events(harness(mode).as_ref(), output)
 }
 
 fn task(mode: HarnessKind, output: &[u8], end: &ProcessEnd) -> TaskEnd {

@@ -3,13 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "recorded/read.rs"]
+mod read;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use cs_harness::{
-    AgentConfig, Event, Harness, HarnessKind, Line, Permissions, ProcessEnd, RunFacts, Seen, TaskEnd, Wake,
-    adapter,
+    AgentConfig, Event, Harness, HarnessKind, Permissions, ProcessEnd, RunFacts, Seen, TaskEnd, Wake, adapter,
 };
 
 /// A call with a secret, and longer than anybody reads.
@@ -100,14 +102,8 @@ fn harness(kind: HarnessKind) -> Arc<dyn Harness> {
 
 fn seen(harness: &dyn Harness, printed: &str) -> Seen {
     let mut seen = Seen::default();
-    for bytes in printed.as_bytes().split_inclusive(|byte| *byte == b'\n') {
-        let line = Line {
-            bytes,
-            dropped_bytes: 0,
-        };
-        for event in harness.events(&line) {
-            seen.observe(&event);
-        }
+    for event in read::events(harness, printed.as_bytes()) {
+        seen.observe(&event);
     }
     seen
 }

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "recorded/read.rs"]
+mod read;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +15,8 @@ use cs_harness::{
     TEXT_MAX_BYTES, TaskEnd, TurnMark, adapter,
 };
 use serde_json::{Value, json};
+
+use read::events;
 
 /// Every folder of recordings, whose they are, and the fields that decide whether something ended, failed or is tried again.
 const ALL: [(HarnessKind, &str, &[&str]); 6] = [
@@ -38,15 +43,6 @@ const PI: [&str; 4] = ["type", "role", "stopReason", "success"];
 
 fn harness(kind: HarnessKind) -> Arc<dyn Harness> {
     adapter(&AgentConfig::new("agent", vec!["agent".to_owned()], kind).unwrap())
-}
-
-fn events(harness: &dyn Harness, output: &[u8]) -> Vec<Event> {
-    let lines = output.split_inclusive(|byte| *byte == b'\n');
-    let lines = lines.map(|bytes| Line {
-        bytes,
-        dropped_bytes: 0,
-    });
-    lines.flat_map(|line| harness.events(&line)).collect()
 }
 
 fn fold(events: &[Event]) -> Seen {

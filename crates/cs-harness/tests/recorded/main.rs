@@ -7,4 +7,5 @@
 
 mod opencode;
 mod pi;
+mod read;
 mod table;

@@ -129,7 +129,7 @@ fn a_process_that_stays_after_its_last_step_has_succeeded() {
 #[test]
 fn tools_are_told_with_what_they_are_about_and_how_they_ended() {
     let harness = harness_of(KIND);
-    let all = super::table::events(&*harness, &recorded("toolfail"));
+    let all = super::read::events(&*harness, &recorded("toolfail"));
     let tools: Vec<&Event> = all
         .iter()
         .filter(|event| matches!(event, Event::ToolStart { .. } | Event::ToolEnd { .. }))

@@ -4,9 +4,8 @@ use cs_model::FailureClass::{
 };
 use proptest::prelude::*;
 
-use super::table::{
-    Row, Task, all_lines, broken_line, check, check_any_line, events, fold, harness_of, path,
-};
+use super::read::events;
+use super::table::{Row, Task, all_lines, broken_line, check, check_any_line, fold, harness_of, path};
 use Task::{Answered, Ended, Told};
 
 const KIND: HarnessKind = HarnessKind::Pi;

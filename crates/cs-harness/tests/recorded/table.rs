@@ -2,11 +2,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use cs_harness::{
-    AgentConfig, Event, FailureCause, Harness, HarnessKind, Line, ProcessEnd, Seen, TaskEnd, UsageTotals,
-    adapter,
+    AgentConfig, FailureCause, Harness, HarnessKind, Line, ProcessEnd, Seen, TaskEnd, UsageTotals, adapter,
 };
 use cs_model::FailureClass;
 use proptest::prelude::*;
+
+use super::read::events;
 
 /// What a recorded run has to come to.
 pub(crate) struct Row {
@@ -103,15 +104,6 @@ pub(crate) fn fold(harness: &dyn Harness, output: &[u8]) -> Seen {
         seen.observe(&event);
     }
     seen
-}
-
-pub(crate) fn events(harness: &dyn Harness, output: &[u8]) -> Vec<Event> {
-    let lines = output.split_inclusive(|byte| *byte == b'\n');
-    let lines = lines.map(|bytes| Line {
-        bytes,
-        dropped_bytes: 0,
-    });
-    lines.flat_map(|line| harness.events(&line)).collect()
 }
 
 pub(crate) fn path(folder: &str, case: &str) -> PathBuf {
