@@ -49,7 +49,7 @@ fn without_the_program_of_its_sandbox_no_agent_runs_and_the_card_says_what_to_do
 }
 
 #[cfg(feature = "bwrap-tests")]
-mod bubblewrap {
+pub(crate) mod bubblewrap {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -69,8 +69,8 @@ try "see the daemon" sh -c 'cat /proc/[0-9]*/comm | grep -x cs-panel'
 try "use a socket of the system" sh -c 'ls /run/* | grep .'
 "#;
 
-    /// A desk whose agent tries everything, beside another card with a secret in its tree.
-    fn probing() -> Desk {
+    /// A desk with things in its home, and where another card has a tree with a secret; returns that tree.
+    pub(crate) fn furnished() -> (Desk, String) {
         let desk = Desk::new();
         let home = desk.path("home");
         fs::write(home.join("private.txt"), "mine\n").expect("written");
@@ -81,12 +81,19 @@ try "use a socket of the system" sh -c 'ls /run/* | grep .'
         .expect("written");
         let secret = "echo hidden >secret-of-another-card; echo done";
         desk.ok(&["agent", "add", "other", "--", "sh", "-c", secret]);
+        let sent = desk.json(&["send", "--agent", "other", "Keep a secret"]);
+        desk.run_once();
+        let tree = desk.ok(&["open", sent["card"].as_str().expect("a card")]);
+        (desk, tree.trim().to_owned())
+    }
+
+    /// A desk whose agent tries everything.
+    fn probing() -> Desk {
+        let (desk, _) = furnished();
         let repository = desk.path("repo").display().to_string();
         let root = desk.path("").display().to_string();
         let probe = format!("REPOSITORY='{repository}' DESK='{root}'; export REPOSITORY DESK\n{PROBE}");
         desk.ok(&["agent", "add", "probe", "--", "sh", "-c", &probe]);
-        desk.ok(&["send", "--agent", "other", "Keep a secret"]);
-        desk.run_once();
         desk
     }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::desk::Desk;
+use crate::sandbox::bubblewrap::furnished;
 
 /// What the scripts that speak for an agent answer with.
 const WORDS: &str = "PONG: the final answer.";
@@ -20,16 +21,19 @@ can=
 try() { what=$1; shift; if "$@" >/dev/null 2>&1; then can="$can$what; "; fi; }
 try "write the tree" sh -c 'echo made >made.txt && git add made.txt && git commit -qm made'
 try "read its package" cat "$here/answer"
+try "make a temporary file" mktemp
 try "keep its own" sh -c 'echo kept >>"$0"' "$HOME/KEPT"
 try "write outside" sh -c 'echo x >"$0/repo/outside.txt"' DESK
 try "read the state" cat DESK/state/record.db
-try "read another tree" cat OTHER/secret
+try "read another tree" cat OTHER/secret-of-another-card
 try "write another tree" sh -c 'echo x >"$0/written"' OTHER
 try "read the home" cat "$HOME/private.txt"
+{ echo changed >>"$HOME/SETTINGS"; echo made >>"$HOME/MADE"; } 2>/dev/null
 "#;
-const ALL: [&str; 8] = [
+const ALL: [&str; 9] = [
     "write the tree",
     "read its package",
+    "make a temporary file",
     "keep its own",
     "write outside",
     "read the state",
@@ -38,10 +42,12 @@ const ALL: [&str; 8] = [
     "read the home",
 ];
 
-/// A harness, where its agent keeps what is its own, and how its script speaks.
+/// A harness, where its agent keeps what is its own, the settings that it has and some that it has not, and how its script speaks.
 struct Kind {
     harness: &'static str,
     keeps: &'static str,
+    settings: &'static str,
+    made: &'static str,
     answer: &'static str,
     speaks: &'static str,
 }
@@ -50,31 +56,41 @@ const SAYS_LINES: &str = r#"cat >/dev/null; sed "s/PONG: the final answer\./$can
 const KINDS: [Kind; 6] = [
     Kind {
         harness: "claude",
-        keeps: ".claude/settings.json",
+        keeps: ".claude/.credentials.json",
+        settings: ".claude/settings.json",
+        made: ".claude/CLAUDE.md",
         answer: include_str!("../../crates/cs-harness/tests/captures/claude/text.jsonl"),
         speaks: SAYS_LINES,
     },
     Kind {
         harness: "codex",
-        keeps: ".codex/config.toml",
+        keeps: ".codex/auth.json",
+        settings: ".codex/config.toml",
+        made: ".codex/hooks.json",
         answer: include_str!("../../crates/cs-harness/tests/captures/codex/text.jsonl"),
         speaks: SAYS_LINES,
     },
     Kind {
         harness: "opencode",
         keeps: ".local/share/opencode/auth.json",
+        settings: ".config/opencode/opencode.json",
+        made: ".config/opencode/AGENTS.md",
         answer: include_str!("../../crates/cs-harness/tests/captures/opencode/text.jsonl"),
         speaks: SAYS_LINES,
     },
     Kind {
         harness: "pi",
         keeps: ".pi/agent/auth.json",
+        settings: ".pi/agent/settings.json",
+        made: ".pi/agent/SYSTEM.md",
         answer: include_str!("../../crates/cs-harness/tests/captures/pi-1.6/text.jsonl"),
         speaks: SAYS_LINES,
     },
     Kind {
         harness: "acp",
         keeps: ".gemini/oauth.json",
+        settings: ".gemini/settings.json",
+        made: ".gemini/GEMINI.md",
         answer: WORDS,
         speaks: r#"hear() { read -r line || exit 9; }
 say() { printf '%s\n' "$1"; }
@@ -86,35 +102,12 @@ say '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; hear"#,
     Kind {
         harness: "plain",
         keeps: "kept.txt",
+        settings: "settings.txt",
+        made: "made.txt",
         answer: WORDS,
         speaks: r#"cat >/dev/null; echo "$can""#,
     },
 ];
-
-/// A desk where another card has a tree with a secret; returns that tree.
-fn desk() -> (Desk, String) {
-    let desk = Desk::new();
-    let home = desk.path("home");
-    fs::write(home.join("private.txt"), "mine\n").expect("written");
-    fs::write(
-        home.join(".gitconfig"),
-        "[user]\n\tname = A\n\temail = a@example.org\n",
-    )
-    .expect("written");
-    desk.ok(&[
-        "agent",
-        "add",
-        "other",
-        "--",
-        "sh",
-        "-c",
-        "echo hidden >secret; echo done",
-    ]);
-    let sent = desk.json(&["send", "--agent", "other", "Keep a secret"]);
-    desk.run_once();
-    let tree = desk.ok(&["open", sent["card"].as_str().expect("a card")]);
-    (desk, tree.trim().to_owned())
-}
 
 /// Installs an agent as package managers do, behind a link and with an interpreter that lies in the home as well.
 fn install(desk: &Desk, kind: &Kind, other: &str) {
@@ -132,13 +125,18 @@ fn install(desk: &Desk, kind: &Kind, other: &str) {
     if !interpreter.join("ownsh").exists() {
         fs::copy("/bin/sh", interpreter.join("ownsh")).expect("copied");
     }
-    let keeps = home.join(kind.keeps);
-    fs::create_dir_all(keeps.parent().expect("a directory")).expect("made");
-    if !keeps.exists() {
-        fs::write(&keeps, "").expect("written");
+    for file in [kind.keeps, kind.settings] {
+        let file = home.join(file);
+        fs::create_dir_all(file.parent().expect("a directory")).expect("made");
+        if !file.exists() {
+            fs::write(&file, "").expect("written");
+        }
     }
     let probe = PROBE.replace("DESK", &desk.path("").display().to_string());
     let probe = probe.replace("OTHER", other).replace("KEPT", kind.keeps);
+    let probe = probe
+        .replace("SETTINGS", kind.settings)
+        .replace("MADE", kind.made);
     let program = package.join("cli");
     fs::write(
         &program,
@@ -165,7 +163,12 @@ fn install(desk: &Desk, kind: &Kind, other: &str) {
         .expect("it runs");
     let path = String::from_utf8(path.stdout).expect("UTF-8");
     let path = format!("{}:{path}", interpreter.display());
-    desk.configure(&format!("[agents.{}.env]\nPATH = \"{path}\"\n", kind.harness));
+    // It is there, and in a sandbox it is not.
+    let temporary = desk.path("outside").display().to_string();
+    desk.configure(&format!(
+        "[agents.{}.env]\nPATH = \"{path}\"\nTMPDIR = \"{temporary}\"\n",
+        kind.harness
+    ));
 }
 
 /// What the agent found that it can do.
@@ -181,7 +184,7 @@ fn can(desk: &Desk, kind: &Kind) -> Vec<String> {
 
 #[test]
 fn in_a_sandbox_an_agent_of_any_harness_does_its_work_and_nothing_else() {
-    let (desk, other) = desk();
+    let (desk, other) = furnished();
     for kind in &KINDS {
         install(&desk, kind, &other);
     }
@@ -189,15 +192,18 @@ fn in_a_sandbox_an_agent_of_any_harness_does_its_work_and_nothing_else() {
     let written = std::path::Path::new(&other).join("written");
     let plain = &KINDS[KINDS.len() - 1];
     assert_eq!(can(&desk, plain), ALL, "the probe sees without a sandbox");
-    for file in [&outside, &written] {
-        fs::remove_file(file).expect("it was written without a sandbox");
+    let (settings, made) = (desk.path("home/settings.txt"), desk.path("home/made.txt"));
+    for file in [&outside, &written, &settings, &made] {
+        assert_ne!(fs::read(file).expect("it was written without a sandbox"), b"");
+        fs::remove_file(file).expect("removed");
     }
+    fs::write(&settings, "").expect("written");
     desk.ok(&["codebase", "set", "repo", "--sandbox", "bwrap"]);
     for kind in &KINDS {
         let expected = if kind.harness == "plain" {
-            &ALL[..2]
-        } else {
             &ALL[..3]
+        } else {
+            &ALL[..4]
         };
         let mut can = can(&desk, kind);
         if kind.harness == "plain" {
@@ -208,6 +214,15 @@ fn in_a_sandbox_an_agent_of_any_harness_does_its_work_and_nothing_else() {
         let kept = fs::read_to_string(desk.path("home").join(kind.keeps)).expect("there");
         assert_eq!(kept, "kept\n", "{}", kind.harness);
         assert_eq!(can, expected, "{}", kind.harness);
+        // What stands for settings that are not there says nothing.
+        for (file, nothing) in [(kind.settings, ""), (kind.made, "{}")] {
+            let now = fs::read_to_string(desk.path("home").join(file)).unwrap_or_default();
+            assert!(
+                now.is_empty() || now == nothing,
+                "{}: {file} says {now:?}",
+                kind.harness
+            );
+        }
         assert!(!outside.exists() && !written.exists(), "{}", kind.harness);
     }
     desk.no_process_is_left();

@@ -2,6 +2,7 @@
 //!
 //! It is put around everything that runs in the tree, the setup command included, since that runs what the repository holds.
 
+mod kept;
 mod programs;
 
 use std::ffi::{OsStr, OsString};
@@ -10,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cs_harness::{HarnessKind, PrivateFile};
+use rustix::thread::CapabilitySet;
 
 use super::setup::status_file;
 use programs::Needed;
@@ -67,6 +69,8 @@ pub(super) enum SandboxTrouble {
 
 /// Places that are covered, as the home and everything of ours are.
 const HIDDEN: [&str; 3] = ["/dev", "/run", "/tmp"];
+/// The variables that name a place for temporary files, which is not there in it.
+const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 /// Places in the home that tools are read from.
 const HOME_READABLE: &[&str] = &[
     ".asdf",
@@ -86,41 +90,6 @@ const HOME_READABLE: &[&str] = &[
     ".volta",
 ];
 
-/// Where an agent program keeps its settings, its sign-in and its conversations, without which it does not work: the variable that
-/// tells it another place, and its places in the home.
-const fn kept_by(kind: HarnessKind) -> (Option<&'static str>, &'static [&'static str]) {
-    match kind {
-        HarnessKind::Plain | HarnessKind::JsonLines => (None, &[]),
-        HarnessKind::Claude => (Some("CLAUDE_CONFIG_DIR"), &[".claude", ".claude.json"]),
-        HarnessKind::Codex => (Some("CODEX_HOME"), &[".codex"]),
-        HarnessKind::Opencode => (
-            None,
-            &[
-                ".config/opencode",
-                ".local/share/opencode",
-                ".local/state/opencode",
-                ".cache/opencode",
-            ],
-        ),
-        HarnessKind::Pi => (Some("PI_CODING_AGENT_DIR"), &[".pi"]),
-        // Whatever speaks the protocol: the agents that are known to.
-        HarnessKind::Acp => (
-            None,
-            &[
-                ".cache/opencode",
-                ".config/goose",
-                ".config/opencode",
-                ".gemini",
-                ".local/share/goose",
-                ".local/share/opencode",
-                ".local/state/goose",
-                ".local/state/opencode",
-                ".qwen",
-            ],
-        ),
-    }
-}
-
 impl Sandbox {
     /// Puts it around an agent, with what `before` puts before the agent inside of it.
     pub(super) fn around(
@@ -139,7 +108,7 @@ impl Sandbox {
                     // A file that is bound into it has to be there.
                     fs::write(status_file(room.execution), "").map_err(SandboxTrouble::Disk)?;
                 }
-                Ok(bubblewrap(before(agent), room, &needed))
+                bubblewrap(before(agent), room, &needed).map_err(SandboxTrouble::Disk)
             }
             Self::Wrapper(wrapper) => {
                 room.check(wrapper.first().map_or("", String::as_str))?;
@@ -166,22 +135,10 @@ impl Room<'_> {
             program: name.to_string_lossy().into_owned(),
         })
     }
-
-    /// What the agent program keeps for itself: where it was told to, or in its places in the home.
-    fn kept(&self) -> Vec<PathBuf> {
-        let (variable, names) = kept_by(self.kind);
-        if let Some(told) = variable.and_then(|name| self.variable(name)) {
-            return vec![told.to_owned()];
-        }
-        let home = self.variable("HOME");
-        home.map_or_else(Vec::new, |home| {
-            names.iter().map(|name| home.join(name)).collect()
-        })
-    }
 }
 
 /// The order counts: what is mounted later covers what was before.
-fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, needed: &Needed) -> Vec<OsString> {
+fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, needed: &Needed) -> io::Result<Vec<OsString>> {
     let mut all = Arguments(vec!["bwrap".into()]);
     all.flags(&[
         "--die-with-parent",
@@ -190,6 +147,11 @@ fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, needed: &Needed) -> Vec<OsSt
         "--cap-drop",
         "ALL",
     ]);
+    if has_setfcap() {
+        // Otherwise nothing of the superuser can make a namespace of its own in it, as Codex does for what it runs. It gives no more than
+        // the superuser has over its own files.
+        all.flags(&["--cap-add", "CAP_SETFCAP"]);
+    }
     all.flags(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
     // Sockets in these places lead out: to a container engine, a key ring, a desktop.
     all.flags(&["--tmpfs", "/run", "--tmpfs", "/tmp"]);
@@ -207,8 +169,11 @@ fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, needed: &Needed) -> Vec<OsSt
         all.place("--symlink", to);
         all.0.push(at.into());
     }
-    for path in room.kept() {
-        all.same("--bind-try", &path);
+    kept::bind(room, &mut all)?;
+    for name in TEMPORARY {
+        if room.env.iter().any(|(known, _)| known == name) {
+            all.flags(&["--setenv", name, "/tmp"]);
+        }
     }
     all.place("--tmpfs", room.state);
     for file in room.files {
@@ -221,7 +186,12 @@ fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, needed: &Needed) -> Vec<OsSt
     all.place("--chdir", room.tree);
     all.flags(&["--"]);
     all.0.extend(argv);
-    all.0
+    Ok(all.0)
+}
+
+/// Whether this daemon may give files capabilities, which only the superuser may.
+fn has_setfcap() -> bool {
+    rustix::thread::capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::SETFCAP))
 }
 
 /// A place with links followed, as far as it is there.
