@@ -145,6 +145,27 @@ fn an_agent_that_is_not_installed_parks_its_route_until_a_person_opens_it() {
     is_parked_until_opened(&desk, "not_installed", told, "invalid_request");
 }
 
+/// A command of a person's own is not looked at before it is started.
+#[test]
+fn a_command_that_is_not_there_is_named_with_where_it_was_looked_for() {
+    let desk = desk();
+    let program = program(&desk).display().to_string();
+    desk.ok(&["agent", "add", "plain", "--", &program]);
+    fs::remove_file(&program).expect("removed");
+    let sent = desk.json(&["send", "--agent", "plain", "Do it"]);
+    let card = sent["card"].as_str().expect("a card");
+    let said = desk.run_once_saying();
+    assert!(
+        said.contains(&format!("agent plain: there is no program {program}")),
+        "{said}"
+    );
+    let run = desk.card(card)["runs"][0].clone();
+    let because = run["failed_because"].as_str().expect("a reason");
+    let told = "there is no program `agent` where `cs-panel run` looks for it (the path that is its `command`); install it";
+    assert!(because.starts_with(told), "{because}");
+    assert!(!because.contains(&program), "no place of this machine: {because}");
+}
+
 /// FB-4, FB-5.
 #[test]
 fn an_agent_that_is_too_old_parks_its_route_until_a_person_opens_it() {

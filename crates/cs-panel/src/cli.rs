@@ -1,10 +1,11 @@
 //! The command line: what can be said, and who carries it out. `docs/cli.md` describes every command.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::app::App;
@@ -16,6 +17,7 @@ use crate::env::Env;
 use crate::failure::Failure;
 use crate::os;
 use crate::out::Out;
+use crate::text;
 
 /// Runs coding agents on your own machines: exactly once, fenced, supervised, never losing work.
 #[derive(Debug, Parser)]
@@ -52,6 +54,9 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
 }
+
+/// So much of a bad value is said to whoever gave it.
+const ECHOED_CHARS: usize = 80;
 
 /// How long what a command has begun in the background may take once the command is over.
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -135,7 +140,11 @@ pub(crate) enum Command {
 
 /// Reads the command line and carries it out.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error, &args),
+    };
     if let Command::AgentScript { args } = cli.command {
         return cs_agent_script::main(args);
     }
@@ -153,6 +162,40 @@ pub(crate) fn main() -> ExitCode {
             os::exit_code(failure.exit_code())
         }
     }
+}
+
+/// Says what is wrong with the command line, or shows what it asks for.
+fn refuse(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => Out::new(None).said(complaint(error, args).trim_end()),
+    }
+    os::exit_code(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// What is wrong with the command line. It names values as they were given, which may be long, or hold anything: what a terminal would
+/// take for its own is written out first, since the parser leaves it away.
+fn complaint(error: &clap::Error, args: &[OsString]) -> String {
+    let args: Vec<OsString> = args.iter().map(|arg| written_out(arg)).collect();
+    let written_out = Cli::try_parse_from(&args).err();
+    let mut text = written_out.as_ref().unwrap_or(error).to_string();
+    for arg in &args {
+        let arg = arg.to_string_lossy();
+        let value = arg.split_once('=').filter(|_| arg.starts_with('-'));
+        for given in [value.map_or("", |(_, value)| value), &*arg] {
+            if given.chars().count() > ECHOED_CHARS {
+                text = text.replace(given, &text::one_line(given, ECHOED_CHARS));
+            }
+        }
+    }
+    text
+}
+
+fn written_out(arg: &OsStr) -> OsString {
+    arg.to_str()
+        .map_or_else(|| arg.to_owned(), |text| text::harmless(text).into_owned().into())
 }
 
 /// Leads an agent, as the daemon asked for it.
@@ -197,5 +240,26 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_bad_value_is_said_short_with_what_is_wrong_with_it() {
+        let long = "x".repeat(100_000);
+        let flag = format!("--at={long}");
+        for args in [
+            &["cs-panel", "send", "--at", &long, "Do it"][..],
+            &["cs-panel", "send", &flag, "Do it"],
+            &["cs-panel", "show", "beef", &long],
+            &["cs-panel", &long],
+            &["cs-panel", "send", "--title", "a", "--title", &long],
+            &["cs-panel", "send", "--card", &long, "--title", &long],
+        ] {
+            let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+            let said = complaint(&Cli::try_parse_from(&args).expect_err("it is bad"), &args);
+            assert!(said.starts_with("error: ") && said.len() < 1000, "{said}");
+        }
+        let args = ["cs-panel", "send", "--at", &long, "Do it"].map(OsString::from);
+        let said = complaint(&Cli::try_parse_from(&args).expect_err("it is bad"), &args);
+        assert!(said.contains("…' for '--at <TIME>': expected a date"), "{said}");
     }
 }

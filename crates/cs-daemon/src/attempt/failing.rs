@@ -1,8 +1,12 @@
 //! Attempts that end before their agent begins.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use cs_journal::{Prepared, Registered};
 use cs_model::FailureClass;
 use cs_settle::About;
+use cs_supervise::{ExecutionSpec, SpawnFailure, SpawnReason};
 use serde::{Deserialize, Serialize};
 
 use super::Trouble;
@@ -60,6 +64,34 @@ pub(super) async fn fail(
     };
     report_failed(cx, prepared.failed(&note.to_json()?)?).await?;
     Ok(None)
+}
+
+/// Why an agent could not be started. What a program was looked for as, and where, is said on this machine only.
+pub(super) fn not_spawned(cx: &Context, failure: &SpawnFailure, spec: &ExecutionSpec, agent: &str) -> String {
+    if failure.reason != SpawnReason::ProgramNotFound {
+        return format!("{failure} ({agent})");
+    }
+    let program = Path::new(spec.argv.first().map_or("".as_ref(), OsString::as_os_str));
+    let name = program.file_name().unwrap_or_default().display();
+    let is_searched = program.components().count() == 1;
+    let path = spec.env.iter().find(|(name, _)| is_searched && name == "PATH");
+    let place = match path {
+        Some((_, path)) => format!("in the PATH of the agent, {}", path.display()),
+        None => "there".to_owned(),
+    };
+    cx.said(&format!(
+        "agent {agent}: there is no program {} {place}",
+        program.display()
+    ));
+    format!(
+        "there is no program `{name}` where `cs-panel run` looks for it ({}); install it, or name another one as the `command` of the \
+         agent `{agent}`",
+        if is_searched {
+            "the PATH of the agent"
+        } else {
+            "the path that is its `command`"
+        }
+    )
 }
 
 /// Gives back an attempt whose agent a person has taken out of the configuration since it was claimed: nothing of it begins, and no

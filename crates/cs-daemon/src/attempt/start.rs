@@ -9,7 +9,7 @@ use cs_model::{Epoch, FailureClass, RunState};
 use cs_record::RunBrief;
 use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopRequest};
 
-use super::failing::{fail, fail_registered, used_up, without_agent};
+use super::failing::{fail, fail_registered, not_spawned, used_up, without_agent};
 use super::interrupted::report_interrupted;
 use super::ready::{Ready, make_ready, model_of, sessions_of};
 use super::session::{Conversation, conversation};
@@ -309,7 +309,7 @@ async fn go(
     match gone {
         Ok(running) => started(cx, registered, running, start).await.map(Some),
         Err(GoError::SpawnFailed { failure, closed }) => {
-            let reason = format!("{} ({})", failure, start.brief.card.agent);
+            let reason = not_spawned(cx, &failure, &start.ready.spec, &registered.row().agent);
             tracing::warn!(run = %registered.row().run, ?closed, %reason, "the agent could not be started");
             fail_registered(cx, registered, FailureClass::InvalidRequest, reason).await
         }

@@ -319,6 +319,23 @@ fn wrong_usage_shows_what_is_right() {
 }
 
 #[test]
+fn a_bad_argument_is_shown_without_its_control_characters() {
+    let desk = Desk::new();
+    let evil = "\u{1b}]0;mine\u{7}\u{1b}[2J\u{202e}";
+    let mut shots = desk.run(&["send", "--at", evil, "Do it"]);
+    shots += &desk.run(&[evil]);
+    let shown: String = shots.lines().filter(|line| line.starts_with('!')).collect();
+    assert!(
+        !shown.contains(|c: char| c.is_control() || c == '\u{202e}'),
+        "{shown:?}"
+    );
+    assert!(
+        shown.contains("\\u{1b}]0;mine\\u{7}") && shown.contains("--at"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn a_repository_whose_path_is_no_text_is_refused_with_its_name_and_the_cure() {
     let desk = Desk::with_repository();
     let odd = desk.path("work").join(OsStr::from_bytes(b"odd\xff"));
