@@ -213,7 +213,10 @@ fn a_conversation_goes_on_and_one_that_was_lost_is_told_again() {
         ["First.", "Second."],
         "what it answered without knowing does not count"
     );
-    assert!(desk.ok(&["show", &card]).contains("began a new one"));
+    assert!(
+        desk.ok(&["show", &card])
+            .contains("did not go on with its conversation")
+    );
     does(&desk, "begin; answer Third.");
     desk.ok(&["send", "--card", &card, "The third message"]);
     desk.run_once();
@@ -223,6 +226,29 @@ fn a_conversation_goes_on_and_one_that_was_lost_is_told_again() {
         "{argv}"
     );
     assert!(!prompt.contains("The first message"), "once is enough: {prompt}");
+}
+
+/// OW-3: asked for it again, its agent would say the same again, and it is nobody's fault.
+#[test]
+fn a_conversation_that_its_agent_does_not_know_any_more_is_begun_anew_at_once() {
+    let desk = desk_with("claude");
+    does(&desk, "begin; answer First.");
+    let card = desk.send("The first message");
+    desk.run_once();
+    let unknown = r#"case "$*" in *--resume*)
+say '{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"'"$session"'","total_cost_usd":0,"permission_denials":[],"errors":["No conversation found with session ID: '"$session"'"]}'
+echo "No conversation found with session ID: $session" >&2; exit 1 ;; esac"#;
+    does(&desk, &format!("{unknown}\nbegin; answer Second."));
+    desk.ok(&["send", "--card", &card, "The second message"]);
+    let said = desk.run_once_saying();
+    assert!(said.contains("does not know its conversation any more"), "{said}");
+    assert_eq!(desk.said_by(&card, "agent"), ["First.", "Second."], "{said}");
+    let (argv, prompt) = (outside(&desk, "argv"), outside(&desk, "prompt"));
+    assert_eq!(argv.matches("--resume").count(), 1, "{argv}");
+    assert!(prompt.contains("The first message"), "{prompt}");
+    assert!(prompt.contains("The second message"), "{prompt}");
+    let shown = desk.ok(&["show", &card]);
+    assert!(shown.contains("did not go on with its conversation"), "{shown}");
 }
 
 /// OW-3: asked for it again, its agent would fail again.

@@ -23,8 +23,8 @@ pub(super) struct End {
     ended_for: Option<EndedFor>,
     /// Whether its agent knew nothing of what was said before, and should have.
     fell_back: bool,
-    /// Whether its agent was asked to go on with a conversation.
-    goes_on: bool,
+    /// The conversation that its agent was asked to go on with.
+    asked: Option<String>,
     ended: ExecutionEnd,
 }
 
@@ -48,7 +48,7 @@ impl End {
             used: UsedRow::default(),
             ended_for,
             fell_back,
-            goes_on: file.as_ref().is_some_and(|file| file.session.is_some()),
+            asked: file.as_ref().and_then(|file| file.session.clone()),
             allowance: file.as_ref().map(|file| file.allowance).unwrap_or_default(),
             name,
             harness,
@@ -75,7 +75,6 @@ impl End {
     pub(super) fn keep(mut self, cx: &Context, started: Started) -> Result<Settling, Trouble> {
         match (self.ended.limit(), self.ended_for.take()) {
             (Some(limit), _) => keep_limited(cx, started, limit, self),
-            (None, Some(EndedFor::FellBack)) => keep_fallen_back(cx, started, &self),
             (None, Some(why)) => keep_ended_for(cx, started, why, self),
             (None, None) if self.ended.was_stopped() => {
                 let outcome = AttemptOutcome::stopped(self.spent(&started));
@@ -103,7 +102,7 @@ impl End {
 
     /// Says whether its agent was to go on with a conversation, failed through its own fault and did nothing before: then it may be the
     /// conversation that it cannot read, which would fail again as often as it is asked for.
-    fn may_have_a_damaged_session(&self, task: &TaskEnd, setup: Option<SetupStatus>) -> bool {
+    fn may_have_a_damaged_session(&self, task: &TaskEnd) -> bool {
         let TaskEnd::Failed { class, .. } = task else {
             return false;
         };
@@ -117,9 +116,8 @@ impl End {
             | HarnessKind::Pi
             | HarnessKind::Acp => seen.session().is_none() && seen.said().is_none(),
         };
-        self.goes_on
+        self.asked.is_some()
             && matches!(class, FailureClass::Agent | FailureClass::Unknown)
-            && matches!(setup, None | Some(SetupStatus::Exited(0)))
             && is_silent
             && self.used.is_nothing()
     }
@@ -136,7 +134,12 @@ fn keep_outcome(cx: &Context, started: Started, outcome: Outcome, end: End) -> R
     }
     let execution = cx.state.execution(&end.name);
     let setup = setup_status(&execution);
-    let begins_anew = end.may_have_a_damaged_session(&outcome.task, setup);
+    let was_started = matches!(setup, None | Some(SetupStatus::Exited(0)));
+    if let (Some(FailureCause::NoSuchSession), Some(asked), true) = (cause, &end.asked, was_started) {
+        session::is_unknown(cx, started.row(), (&end.name, asked))?;
+        return keep_without_what_was_said(cx, started, &end, "does not know its conversation any more");
+    }
+    let begins_anew = was_started && end.may_have_a_damaged_session(&outcome.task);
     let mut outcome = AttemptOutcome::new(outcome, (cx.new_ask(), cx.deps.clock.now()), end.spent(&started));
     let said = || last_words(&ExecutionDir::at(execution.clone()).stderr_spool()).unwrap_or_default();
     if let Some(failed) = setup_failed(setup, said) {
@@ -146,10 +149,6 @@ fn keep_outcome(cx: &Context, started: Started, outcome: Outcome, end: End) -> R
     match cause {
         Some(FailureCause::TurnCap) => outcome.task = own_cap(kind, Budget::Turns),
         Some(FailureCause::MoneyCap) => outcome.task = own_cap(kind, Budget::Spend),
-        Some(FailureCause::NoSuchSession) => {
-            // Asked for it again, the agent would say the same again.
-            return keep_without_session(cx, started, &outcome);
-        }
         Some(_) | None => {}
     }
     if begins_anew {
@@ -169,14 +168,21 @@ fn say_begins_anew(cx: &Context, row: &ClaimedRun) {
     ));
 }
 
-/// Makes the outcome durable of an attempt whose agent knew nothing of what was said before: whatever it came to, it does not count. The
-/// next one begins a new conversation and is told all of it.
 fn keep_fallen_back(cx: &Context, started: Started, end: &End) -> Result<Settling, Trouble> {
-    let reason = format!(
-        "{} did not go on with its conversation and began a new one, without what was said before: what it answered does not count, and it \
-         starts again with all of it",
-        end.harness.kind().label()
-    );
+    let how = "did not go on with its conversation and began a new one, without what was said before: what it answered does not count";
+    keep_without_what_was_said(cx, started, end, how)
+}
+
+/// Makes the outcome durable of an attempt whose agent knew nothing of what was said before: whatever it came to, it does not count. The
+/// next one begins a new conversation and is told all of it; asked for the old one again, the agent would do the same again.
+fn keep_without_what_was_said(
+    cx: &Context,
+    started: Started,
+    end: &End,
+    how: &str,
+) -> Result<Settling, Trouble> {
+    let label = end.harness.kind().label();
+    let reason = format!("{label} {how}; it starts again and is told all that was said");
     let outcome = AttemptOutcome::of(
         Task::failed(FailureClass::Interrupted, reason),
         end.spent(&started),

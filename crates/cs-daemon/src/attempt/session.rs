@@ -5,7 +5,7 @@
 
 use cs_harness::{HarnessKind, Seen, UsageTotals};
 use cs_journal::ClaimedRun;
-use cs_model::Epoch;
+use cs_model::{Epoch, RunId};
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,8 @@ struct Counted {
 #[derive(Debug, Serialize, Deserialize)]
 struct FellBack {
     asked: String,
-    got: String,
+    /// The one that its agent began in its place; nothing where it only did not know it.
+    got: Option<String>,
 }
 
 /// The conversation with which an attempt begins.
@@ -97,7 +98,7 @@ pub(super) async fn conversation(
     }
     let fell_back = former.and_then(|former| former.fell_back);
     Ok(Conversation {
-        is_lacking: fell_back.is_some_and(|fell_back| fell_back.got == session),
+        is_lacking: fell_back.is_some_and(|fell_back| fell_back.got.as_ref() == Some(&session)),
         before: counted(cx, row, &session).await?,
         session: Some(session),
         ..new
@@ -106,14 +107,12 @@ pub(super) async fn conversation(
 
 /// Finds the execution before an attempt, as far as one is there still.
 async fn former(cx: &Context, row: &ClaimedRun) -> Result<Option<Former>, Trouble> {
-    for number in (1..row.epoch.get()).rev() {
-        let names = cx.deps.executions.names(row.run, Epoch::new(number)).await;
-        for name in names.map_err(unlisted)?.into_iter().rev() {
-            if let Some(file) = cx.deps.executions.attempt(&name).await {
-                let dir = ExecutionDir::at(cx.state.execution(&name));
-                let fell_back = beside::read(&dir, FELL_BACK);
-                return Ok(Some(Former { file, fell_back }));
-            }
+    let mut earlier = Earlier::of(row);
+    while let Some(name) = earlier.next(cx).await? {
+        if let Some(file) = cx.deps.executions.attempt(&name).await {
+            let dir = ExecutionDir::at(cx.state.execution(&name));
+            let fell_back = beside::read(&dir, FELL_BACK);
+            return Ok(Some(Former { file, fell_back }));
         }
     }
     Ok(None)
@@ -121,17 +120,42 @@ async fn former(cx: &Context, row: &ClaimedRun) -> Result<Option<Former>, Troubl
 
 /// Finds what a conversation of a run had used when it was last counted.
 async fn counted(cx: &Context, row: &ClaimedRun, session: &str) -> Result<UsageTotals, Trouble> {
-    for number in (1..row.epoch.get()).rev() {
-        let names = cx.deps.executions.names(row.run, Epoch::new(number)).await;
-        for name in names.map_err(unlisted)?.into_iter().rev() {
-            let counted: Option<Counted> =
-                beside::read(&ExecutionDir::at(cx.state.execution(&name)), COUNTED);
-            if let Some(counted) = counted.filter(|counted| counted.session == session) {
-                return Ok(counted.totals);
-            }
+    let mut earlier = Earlier::of(row);
+    while let Some(name) = earlier.next(cx).await? {
+        let counted: Option<Counted> = beside::read(&ExecutionDir::at(cx.state.execution(&name)), COUNTED);
+        if let Some(counted) = counted.filter(|counted| counted.session == session) {
+            return Ok(counted.totals);
         }
     }
     Ok(UsageTotals::default())
+}
+
+/// The executions of the attempts of a run before one, as far as they are there still, the newest first.
+struct Earlier {
+    run: RunId,
+    /// The attempt whose executions come next.
+    number: u32,
+    /// What is left of those of the attempt after it, the oldest first.
+    names: Vec<String>,
+}
+
+impl Earlier {
+    fn of(row: &ClaimedRun) -> Self {
+        Self {
+            run: row.run,
+            number: row.epoch.get().saturating_sub(1),
+            names: Vec::new(),
+        }
+    }
+
+    async fn next(&mut self, cx: &Context) -> Result<Option<String>, Trouble> {
+        while self.names.is_empty() && self.number > 0 {
+            let names = cx.deps.executions.names(self.run, Epoch::new(self.number)).await;
+            self.names = names.map_err(unlisted)?;
+            self.number -= 1;
+        }
+        Ok(self.names.pop())
+    }
 }
 
 /// Counts what an attempt has used, and notes up to where its conversation is counted now.
@@ -184,10 +208,26 @@ pub(super) fn look_at(
     ));
     let fell_back = FellBack {
         asked: asked.to_owned(),
-        got: got.to_owned(),
+        got: Some(got.to_owned()),
     };
     beside_execution(cx, name, FELL_BACK, &fell_back)?;
     Ok(true)
+}
+
+/// Notes and says that an agent does not know the conversation that it was asked to go on with.
+pub(super) fn is_unknown(cx: &Context, row: &ClaimedRun, (name, asked): (&str, &str)) -> Result<(), Trouble> {
+    cx.said(&format!(
+        "run {} attempt {} of card {}: its agent does not know its conversation any more; its next start begins a new one and gives it all \
+         that was said",
+        row.run.short(),
+        row.epoch,
+        row.card.short()
+    ));
+    let unknown = FellBack {
+        asked: asked.to_owned(),
+        got: None,
+    };
+    beside_execution(cx, name, FELL_BACK, &unknown)
 }
 
 /// Writes something beside an execution, durably.

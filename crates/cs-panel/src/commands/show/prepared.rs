@@ -32,14 +32,13 @@ pub(super) fn of(state: &StateDir, run: &Run) -> io::Result<Vec<String>> {
     }
     if former.is_some_and(|name| state.execution(&name).join(FELL_BACK).exists()) {
         lines.push(
-            "the agent of the attempt before this did not go on with its conversation and began a new one: this one was told all that \
-             was said"
+            "the agent of the attempt before this did not go on with its conversation: this one was told all that was said"
                 .to_owned(),
         );
     }
     if dir.join(FELL_BACK).exists() {
         lines.push(
-            "its agent did not go on with its conversation and began a new one; its next start gives it all that was said"
+            "its agent did not go on with its conversation; its next start gives it all that was said"
                 .to_owned(),
         );
     }
