@@ -25,5 +25,6 @@ mod stops;
 mod storm;
 mod train;
 mod trees;
+mod used;
 mod verify;
 mod whole_way;

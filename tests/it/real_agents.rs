@@ -32,8 +32,16 @@ begin() { say "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"$sessi
 answer() { say "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"session_id\":\"$session\",\"total_cost_usd\":${2:-0.02},\"usage\":{\"input_tokens\":10,\"output_tokens\":2},\"permission_denials\":[${3:-}],\"terminal_reason\":\"completed\",\"result\":\"$1\"}"; }
 "#;
 
+/// How Codex begins, and writes into the file of its conversation.
+pub(crate) const CODEX_WRITES: &str = r#"
+id=00000000-0000-4000-8000-00000000000a
+mkdir -p "$HOME/.codex/sessions/2026/12/01"
+begin_codex() { say "{\"type\":\"thread.started\",\"thread_id\":\"$id\"}"; say '{"type":"turn.started"}'; }
+keep() { echo "$1" >>"$HOME/.codex/sessions/2026/12/01/rollout-2026-12-01T03-29-10-$id.jsonl"; }
+"#;
+
 /// A desk with an agent of this harness; what it does is said later.
-fn desk_with(harness: &str) -> Desk {
+pub(crate) fn desk_with(harness: &str) -> Desk {
     let desk = Desk::new();
     does(&desk, "exit 1");
     let program = desk.path("outside/agent");
@@ -53,7 +61,7 @@ fn desk_with(harness: &str) -> Desk {
 }
 
 /// Says what the agent does from now on.
-fn does(desk: &Desk, script: &str) {
+pub(crate) fn does(desk: &Desk, script: &str) {
     let out = desk.path("outside");
     let head = HEAD.replace("OUT", out.to_str().expect("a path in UTF-8"));
     let program = out.join("agent");
@@ -61,7 +69,7 @@ fn does(desk: &Desk, script: &str) {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("made executable");
 }
 
-fn outside(desk: &Desk, name: &str) -> String {
+pub(crate) fn outside(desk: &Desk, name: &str) -> String {
     fs::read_to_string(desk.path("outside").join(name)).unwrap_or_default()
 }
 
@@ -443,21 +451,23 @@ exit 0"#,
 /// Neither tells of tokens before its end; the files of their conversations have them.
 #[test]
 fn a_budget_of_tokens_ends_an_agent_that_tells_of_them_only_at_its_end() {
-    const ID: &str = "00000000-0000-4000-8000-00000000000a";
-    let codex = format!(
-        r#"say '{{"type":"thread.started","thread_id":"{ID}"}}'
-say '{{"type":"turn.started"}}'
-mkdir -p "$HOME/.codex/sessions/2026/12/01"
-echo '{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":5000,"output_tokens":1}}}}}}}}' \
-    >>"$HOME/.codex/sessions/2026/12/01/rollout-2026-12-01T03-29-10-{ID}.jsonl"
-sleep 600"#
+    let codex = |line: &str| format!("{CODEX_WRITES}begin_codex; keep '{line}'; sleep 600");
+    let older = codex(
+        r#"{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":5000,"output_tokens":1}}}}"#,
+    );
+    let codex = codex(
+        r#"{"type":"token_usage_record","payload":{"usage":{"input_tokens":5000,"output_tokens":1},"thread_token_usage":{"input_tokens":5000,"output_tokens":1}}}"#,
     );
     let claude = r#"begin
 mkdir -p "$HOME/.claude/projects/-a-tree"
 echo '{"type":"assistant","message":{"id":"m","usage":{"input_tokens":4000,"cache_read_input_tokens":1000,"output_tokens":1}}}' \
     >>"$HOME/.claude/projects/-a-tree/$session.jsonl"
 sleep 600"#;
-    for (harness, script) in [("codex", codex.as_str()), ("claude", claude)] {
+    for (harness, script) in [
+        ("codex", older.as_str()),
+        ("codex", codex.as_str()),
+        ("claude", claude),
+    ] {
         let desk = desk_with(harness);
         does(&desk, script);
         desk.configure("[limits]\ntokens = 1000\n");
@@ -608,130 +618,4 @@ fn a_choice_that_the_agent_cannot_be_told_any_more_is_no_start_and_its_reason_ha
     desk.ok(&args);
     desk.run_once();
     assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
-}
-
-/// What Claude Code writes into the file of its conversation while it works.
-const WRITES: &str = r#"mkdir -p "$HOME/.claude/projects/-a-tree"
-echo '{"type":"assistant","message":{"id":"m","usage":{"input_tokens":4000,"cache_read_input_tokens":1000,"output_tokens":1}}}' \
-    >>"$HOME/.claude/projects/-a-tree/$session.jsonl""#;
-
-/// Nobody has seen its end, and the daemon dies too, before it has noted what was used, or after it has told the record.
-#[test]
-fn what_an_attempt_used_that_was_cut_short_is_counted_once_whenever_the_daemon_dies() {
-    for border in ["P11", "P20"] {
-        let desk = desk_with("claude");
-        let script = format!(
-            "begin\nif [ ! -e \"$out/cut\" ]; then\n{WRITES}\ntouch \"$out/cut\"; kill -9 $PPID; kill -9 $$; fi\nanswer Done."
-        );
-        does(&desk, &script);
-        let card = desk.send("Work");
-        desk.crash_at(border);
-        desk.run_once();
-        assert_eq!(desk.said_by(&card, "agent"), ["Done."], "{border}");
-        assert_eq!(desk.lines("starts"), 2, "{border}");
-        let detail = desk.card(&card);
-        let (run, sums) = (&detail["runs"][0], &detail["card"]["usage"]);
-        assert_eq!(sums["input_tokens"], 5000 + 10, "{border}: {detail}");
-        assert_eq!(
-            (&sums["cached_tokens"], &sums["reasoning_tokens"]),
-            (&Value::from(1000), &Value::Null),
-            "{border}: {detail}"
-        );
-        assert_eq!(run["usage"], *sums, "{border}: {detail}");
-        assert_eq!(run["last_used"]["attempt"], 2, "{border}: {detail}");
-        assert_eq!(
-            run["last_used"]["usage"]["input_tokens"], 10,
-            "{border}: {detail}"
-        );
-        let session = run["session"].as_str().expect("a conversation");
-        assert!(outside(&desk, "argv").contains(session), "{session}");
-        let shown = desk.ok(&["show", &card]);
-        assert!(shown.contains("used      5010 tokens in (1000 kept)"), "{shown}");
-    }
-}
-
-#[test]
-fn what_an_attempt_used_that_a_person_stopped_is_counted_once() {
-    let desk = desk_with("claude");
-    does(
-        &desk,
-        &format!("begin\n{WRITES}\ntouch \"$out/works\"\nsleep 600"),
-    );
-    let card = desk.send("Work");
-    let daemon = desk.daemon();
-    desk.until_there(&desk.path("outside/works"));
-    desk.ok(&["stop", &card]);
-    daemon.kill();
-    let used = || desk.card(&card)["card"]["usage"]["input_tokens"].clone();
-    assert_eq!(used(), 5000);
-    does(&desk, "begin; answer Done.");
-    desk.ok(&["send", "--card", &card, "More"]);
-    desk.run_once();
-    assert_eq!(used(), 5000 + 10);
-}
-
-/// Codex tells no cost: its tokens have that of the list.
-#[test]
-fn what_attempts_cost_that_were_cut_short_counts_for_what_a_card_may_cost() {
-    const ID: &str = "00000000-0000-4000-8000-00000000000a";
-    let desk = desk_with("codex");
-    let script = format!(
-        r#"say '{{"type":"thread.started","thread_id":"{ID}"}}'
-say '{{"type":"turn.started"}}'
-mkdir -p "$HOME/.codex/sessions/2026/12/01"
-echo '{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"input_tokens":1000000,"output_tokens":0}}}}}}}}' \
-    >>"$HOME/.codex/sessions/2026/12/01/rollout-2026-12-01T03-29-10-{ID}.jsonl"
-kill -9 $PPID; kill -9 $$"#
-    );
-    does(&desk, &script);
-    desk.configure("[limits]\ncard_usd = 2\n");
-    let sent = desk.json(&["send", "--model", "gpt-5.4", "Work"]);
-    let card = sent["card"].as_str().expect("a card").to_owned();
-    desk.run_once();
-    assert_eq!(desk.lines("starts"), 1);
-    let detail = desk.card(&card);
-    assert_eq!(detail["runs"][0]["state"], "capped_spend", "{detail}");
-    assert_eq!(detail["runs"][0]["session_model"], "gpt-5.4", "{detail}");
-    assert_eq!(detail["card"]["usage"]["cost_microusd"], 2_500_000, "{detail}");
-}
-
-/// Codex counts over its whole conversation, whatever became of the attempts.
-#[test]
-fn what_a_conversation_counts_is_counted_once_also_where_an_attempt_was_killed() {
-    let desk = desk_with("codex");
-    let turn = |tokens: u32, end: &str| {
-        let id = "00000000-0000-4000-8000-00000000000a";
-        format!(
-            r#"say '{{"type":"thread.started","thread_id":"{id}"}}'
-say '{{"type":"turn.started"}}'
-say '{{"type":"item.completed","item":{{"id":"i","type":"agent_message","text":"Done."}}}}'
-{end}
-say '{{"type":"turn.completed","usage":{{"input_tokens":{tokens},"cached_input_tokens":0,"output_tokens":0}}}}'"#
-        )
-    };
-    does(&desk, &turn(1_000, ""));
-    let card = desk.send("One");
-    desk.run_once();
-    let used = || desk.card(&card)["card"]["usage"]["input_tokens"].clone();
-    assert_eq!(used(), 1_000);
-    does(
-        &desk,
-        &turn(
-            0,
-            "if [ -e \"$out/second\" ]; then :; fi; touch \"$out/second\"; kill -9 $$",
-        ),
-    );
-    desk.ok(&["send", "--card", &card, "Two"]);
-    let daemon = desk.daemon();
-    desk.until_there(&desk.path("outside/second"));
-    does(&desk, &turn(4_000, ""));
-    desk.until("it has answered", || {
-        (desk.said_by(&card, "agent").len() == 2).then_some(())
-    });
-    daemon.kill();
-    assert_eq!(used(), 4_000, "not 5,000");
-    desk.ok(&["send", "--card", &card, "Three"]);
-    does(&desk, &turn(4_500, ""));
-    desk.run_once();
-    assert_eq!(used(), 4_500);
 }

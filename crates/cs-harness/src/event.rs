@@ -275,6 +275,12 @@ impl UsageTotals {
         })
     }
 
+    /// The larger one of each number that both tell; the others as they are here.
+    #[must_use]
+    pub fn at_least(&self, other: &Self) -> Self {
+        self.zip(other, |told, other| told.map(|told| told.max(other.unwrap_or(0))))
+    }
+
     fn zip(&self, other: &Self, with: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         Self {
             turns: with(self.turns, other.turns),

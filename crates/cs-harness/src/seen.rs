@@ -196,7 +196,8 @@ impl Seen {
 
     /// What this attempt used, where the conversation had used so much before it.
     pub fn usage(&self, before: &UsageTotals) -> UsageTotals {
-        let mut told = self.usage.session.since(before);
+        // The counter of a conversation may lack a request in which it was killed.
+        let mut told = self.usage.session.since(before).at_least(&self.usage.so_far);
         told.update(&self.usage.process);
         told.add(&self.usage.steps);
         let mut all = self.usage.so_far;

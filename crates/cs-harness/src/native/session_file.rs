@@ -81,6 +81,7 @@ impl SessionFiles {
             before: UsageTotals::default(),
             messages: VecDeque::new(),
             conversation: None,
+            requests: None,
         }
     }
 }
@@ -97,6 +98,8 @@ pub struct SessionReader {
     messages: VecDeque<(String, UsageTotals)>,
     /// What the whole conversation has used.
     conversation: Option<UsageTotals>,
+    /// What its requests have used that were told one by one.
+    requests: Option<UsageTotals>,
 }
 
 impl SessionReader {
@@ -108,11 +111,11 @@ impl SessionReader {
                     self.message(message, used);
                 }
             }
-            HarnessKind::Codex => {
-                if let Some(conversation) = codex::used(line) {
-                    self.request(conversation);
-                }
-            }
+            HarnessKind::Codex => match codex::told(line) {
+                Some(codex::Told::Request { used, all }) => self.request(used, all),
+                Some(codex::Told::Conversation(all)) => self.conversation(all),
+                None => {}
+            },
             // Its output tells all of it at once.
             HarnessKind::Pi
             | HarnessKind::Plain
@@ -154,9 +157,19 @@ impl SessionReader {
         self.messages.push_back((message, used));
     }
 
-    /// A request of the model, after which the whole conversation has used so much. What is told again is no other request.
-    fn request(&mut self, conversation: UsageTotals) {
-        if self.conversation.replace(conversation) != Some(conversation) {
+    /// A request of the model, after which all of the conversation have used so much. What is told again is no other request.
+    fn request(&mut self, used: UsageTotals, all: UsageTotals) {
+        if self.requests.replace(all) != Some(all) {
+            self.before.add(&UsageTotals {
+                turns: Some(1),
+                ..used
+            });
+        }
+    }
+
+    /// The whole conversation has used so much: after another request, unless those are told one by one.
+    fn conversation(&mut self, all: UsageTotals) {
+        if self.conversation.replace(all) != Some(all) && self.requests.is_none() {
             self.before.add(&UsageTotals {
                 turns: Some(1),
                 ..UsageTotals::default()

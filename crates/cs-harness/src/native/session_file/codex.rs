@@ -1,12 +1,14 @@
 use serde::Deserialize;
 
 use super::super::codex::Tokens;
-use super::super::read::Words;
+use super::super::read::{Object, Words};
 use crate::{UsageTotals, read_json};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Line {
+    #[serde(rename = "type")]
+    kind: Words,
     payload: Payload,
 }
 
@@ -15,6 +17,8 @@ struct Line {
 struct Payload {
     #[serde(rename = "type")]
     kind: Words,
+    usage: Object<Tokens>,
+    thread_token_usage: Object<Tokens>,
     info: Option<Info>,
 }
 
@@ -24,12 +28,33 @@ struct Info {
     total_token_usage: Tokens,
 }
 
-/// What the conversation has used after a request of the model.
-pub(super) fn used(line: &[u8]) -> Option<UsageTotals> {
+/// What a line tells of what was used.
+pub(super) enum Told {
+    /// A request of the model, told as soon as it is answered. Versions before 0.171 do not.
+    Request {
+        used: UsageTotals,
+        /// What all requests of the conversation have used by then.
+        all: UsageTotals,
+    },
+    /// What the conversation has used, told when the tools that a request wanted are done. A request whose tools were killed
+    /// is never in it.
+    Conversation(UsageTotals),
+}
+
+/// What a line tells of what was used.
+pub(super) fn told(line: &[u8]) -> Option<Told> {
     let line: Line = read_json(line).ok()?;
-    if line.payload.kind.or_empty() != "token_count" {
+    let payload = line.payload;
+    if line.kind.or_empty() == "token_usage_record" {
+        let (used, all) = (payload.usage.0.totals(), payload.thread_token_usage.0.totals());
+        return known(used).map(|used| Told::Request { used, all });
+    }
+    if payload.kind.or_empty() != "token_count" {
         return None;
     }
-    let used = line.payload.info?.total_token_usage.totals();
+    known(payload.info?.total_token_usage.totals()).map(Told::Conversation)
+}
+
+fn known(used: UsageTotals) -> Option<UsageTotals> {
     (used != UsageTotals::default()).then_some(used)
 }

@@ -2,6 +2,7 @@
 //! lines, which tell nothing of this, are left out.
 
 use super::*;
+use crate::{Event, Seen};
 
 const CLAUDE: [&str; 2] = [
     include_str!("../../../tests/recorded/session-files/claude-first.jsonl"),
@@ -10,6 +11,11 @@ const CLAUDE: [&str; 2] = [
 const CODEX: [&str; 2] = [
     include_str!("../../../tests/recorded/session-files/codex-first.jsonl"),
     include_str!("../../../tests/recorded/session-files/codex-resumed.jsonl"),
+];
+/// It was killed while a tool worked for its second request, and then asked to go on.
+const CODEX_KILLED: [&str; 2] = [
+    include_str!("../../../tests/recorded/session-files/codex-killed.jsonl"),
+    include_str!("../../../tests/recorded/session-files/codex-after-kill.jsonl"),
 ];
 const SESSION: &str = "01234567-89ab-4cde-8f01-23456789abcd";
 
@@ -47,23 +53,57 @@ fn claude_tells_of_each_message_once_however_many_lines_it_takes() {
     }
 }
 
+/// Its lines without those that older versions do not write.
+fn as_before_0_171(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.contains("token_usage_record"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
 #[test]
-fn codex_tells_what_the_conversation_used_and_how_often_this_attempt_asked() {
-    let turns = UsageReport {
+fn codex_tells_what_the_conversation_used_and_each_request_of_this_attempt() {
+    let so_far = |tokens| UsageReport {
         span: UsageSpan::SoFar,
         totals: UsageTotals {
             turns: Some(3),
-            ..UsageTotals::default()
+            ..tokens
         },
     };
     let expected = [tokens(5_000, 500, 180, 15), tokens(10_000, 1_000, 360, 30)];
     for (attempt, totals) in CODEX.into_iter().zip(expected) {
         let span = UsageSpan::Session;
+        let conversation = UsageReport { span, totals };
         assert_eq!(
             read(HarnessKind::Codex, attempt),
-            [UsageReport { span, totals }, turns]
+            [conversation, so_far(expected[0])]
+        );
+        assert_eq!(
+            read(HarnessKind::Codex, &as_before_0_171(attempt)),
+            [conversation, so_far(UsageTotals::default())]
         );
     }
+}
+
+/// What the request used whose tool was killed is in no number that Codex tells of the whole conversation, then or later.
+#[test]
+fn a_request_whose_tool_was_killed_is_counted_and_the_others_once() {
+    let mut before = UsageTotals::default();
+    let mut sum = UsageTotals::default();
+    for (attempt, requests) in CODEX_KILLED.into_iter().zip([2, 1]) {
+        let mut seen = Seen::default();
+        for report in read(HarnessKind::Codex, attempt) {
+            seen.observe(&Event::Usage(report));
+        }
+        let used = seen.usage(&before);
+        assert_eq!(used.turns, Some(requests));
+        sum.add(&used);
+        before.update(&seen.session_usage());
+    }
+    assert_eq!(before.input_tokens, Some(1_100 + 3_300), "what it tells");
+    let all = UsageTotals {
+        turns: Some(3),
+        ..tokens(1_100 + 2_200 + 3_300, 600, 180, 18)
+    };
+    assert_eq!(sum, all);
 }
 
 #[test]
