@@ -146,6 +146,21 @@ try "use a socket of the system" sh -c 'ls /run/* | grep .'
         desk.no_process_is_left();
     }
 
+    /// As Codex makes one for what it runs.
+    #[test]
+    fn an_agent_can_make_a_sandbox_of_its_own_where_it_could_without_one() {
+        let desk = Desk::new();
+        let make = "bwrap --unshare-user --ro-bind / / echo I run";
+        let without = desk.plain("sh").args(["-c", make]).output().expect("it runs");
+        desk.ok(&["codebase", "add", "."]);
+        desk.ok(&["codebase", "set", "repo", "--sandbox", "bwrap"]);
+        desk.ok(&["agent", "add", "inner", "--", "sh", "-c", &format!("{make} 2>&1")]);
+        let card = desk.send("Make one");
+        desk.run_once();
+        let said = desk.said_by(&card, "agent").join("\n");
+        assert_eq!(said == "I run", without.stdout == b"I run\n", "{said}");
+    }
+
     #[test]
     fn a_program_that_lies_in_the_home_opens_nothing_else_of_it() {
         let desk = Desk::new();

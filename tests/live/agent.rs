@@ -65,6 +65,16 @@ impl Agent {
         }
     }
 
+    /// A file of settings below its home, which hold wherever it is started.
+    pub(crate) const fn holds_everywhere(self) -> &'static str {
+        match self {
+            Self::Claude => ".claude/settings.json",
+            Self::Codex => ".codex/config.toml",
+            Self::Opencode => ".config/opencode/opencode.json",
+            Self::Pi => ".pi/agent/settings.json",
+        }
+    }
+
     /// Its settings: files below its home.
     pub(crate) fn settings(self, address: &str) -> Vec<(&'static str, String)> {
         match self {

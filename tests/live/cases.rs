@@ -35,10 +35,11 @@ impl Case {
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 17] = [
+pub(crate) const CASES: [Case; 18] = [
     case("answer", answers::plain).short(),
     case("commit", answers::commit).short(),
     case("second-turn", answers::second_turn).short(),
+    case("sandbox", answers::sandbox).short(),
     case("unauthorized", failures::unauthorized).short(),
     case("rate-limit-short", failures::rate_limit_short),
     case("rate-limit-long", failures::rate_limit_long).short(),

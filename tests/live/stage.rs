@@ -173,6 +173,15 @@ impl<'a> Stage<'a> {
         );
     }
 
+    /// What the agent's settings say that hold wherever it is started, and where that is.
+    pub(crate) fn settings(&self) -> (String, PathBuf) {
+        let path = self
+            .desk
+            .path("home")
+            .join(self.installed.agent.holds_everywhere());
+        (fs::read_to_string(&path).unwrap_or_default(), path)
+    }
+
     /// The processes of this desk, without daemons.
     pub(crate) fn left(&self) -> Vec<String> {
         let mut left = self.desk.processes();

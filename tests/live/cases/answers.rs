@@ -4,6 +4,40 @@ use serde_json::json;
 
 use crate::stage::{COMMIT, Stage};
 
+/// In the sandbox of its codebase it works and goes on as ever, and changes nothing of how it is started elsewhere.
+pub(super) fn sandbox(stage: &Stage<'_>) {
+    let works = stage
+        .desk
+        .plain("bwrap")
+        .args(["--unshare-pid", "--ro-bind", "/", "/", "true"])
+        .status();
+    if !works.is_ok_and(|status| status.success()) {
+        println!("NOT PLAYED: bubblewrap is not installed here, or may make no namespaces");
+        return;
+    }
+    let (before, path) = stage.settings();
+    stage.desk.ok(&["codebase", "add", "."]);
+    stage.desk.ok(&["codebase", "set", "repo", "--sandbox", "bwrap"]);
+    let shell = format!(
+        "echo evil >>'{}'; printf 'Hello.\\n' > hello.txt && {COMMIT} 'Add a greeting'",
+        path.display()
+    );
+    stage.script(&json!([
+        {"text": "I will add it.", "shell": shell}, {"text": "The greeting is there."}, {"text": "It is there still."}]));
+    let card = stage.send("Add a greeting");
+    stage.run();
+    stage.send_more(&card, "And now?");
+    stage.run();
+    stage.has_answered(&card, &["The greeting is there.", "It is there still."]);
+    stage.has_resumed();
+    let diff = stage.desk.json(&["diff", &card]);
+    assert_eq!(diff["files"][0]["path"], "hello.txt", "{diff}");
+    let (after, _) = stage.settings();
+    let says_nothing = before.is_empty() && after == "{}";
+    assert!(after == before || says_nothing, "{before:?} became {after:?}");
+    stage.no_process_is_left();
+}
+
 pub(super) fn plain(stage: &Stage<'_>) {
     stage.script(&json!([{
         "text": "PONG: the final answer.", "reasoning": "I will answer.",

@@ -27,8 +27,11 @@ struct Keeps {
 /// A place in the home.
 #[derive(Debug, Clone, Copy)]
 enum Kept {
-    /// A directory that is written, but for the settings in it.
+    /// A directory that is written, but for the settings in it. It is made where it is not there, as its program would: what is written
+    /// must not go with the sandbox.
     Written(&'static str, &'static [Setting]),
+    /// The same where it is there: it is one of several programs that is started.
+    WrittenIfThere(&'static str, &'static [Setting]),
     /// A directory of settings. What is made beside them goes with the sandbox.
     Shown(&'static str),
     /// A file that can be read.
@@ -141,13 +144,13 @@ const fn kept_by(kind: HarnessKind) -> Keeps {
             &[
                 Kept::Shown(".config/goose"),
                 Kept::Shown(".config/opencode"),
-                Kept::Written(".cache/opencode", &[]),
-                Kept::Written(".gemini", GEMINI),
-                Kept::Written(".local/share/goose", &[]),
-                Kept::Written(".local/share/opencode", &[]),
-                Kept::Written(".local/state/goose", &[]),
-                Kept::Written(".local/state/opencode", &[]),
-                Kept::Written(".qwen", QWEN),
+                Kept::WrittenIfThere(".cache/opencode", &[]),
+                Kept::WrittenIfThere(".gemini", GEMINI),
+                Kept::WrittenIfThere(".local/share/goose", &[]),
+                Kept::WrittenIfThere(".local/share/opencode", &[]),
+                Kept::WrittenIfThere(".local/state/goose", &[]),
+                Kept::WrittenIfThere(".local/state/opencode", &[]),
+                Kept::WrittenIfThere(".qwen", QWEN),
             ],
         ),
     };
@@ -172,7 +175,12 @@ pub(super) fn bind(room: &Room<'_>, all: &mut Arguments) -> io::Result<()> {
     };
     for kept in keeps.at_home {
         match kept {
-            Kept::Written(dir, settings) => written(&home.join(dir), settings, all)?,
+            Kept::Written(dir, settings) => {
+                let dir = home.join(dir);
+                is_there_now(fs::create_dir_all(&dir))?;
+                written(&dir, settings, all)?;
+            }
+            Kept::WrittenIfThere(dir, settings) => written(&home.join(dir), settings, all)?,
             Kept::Shown(dir) => shown(&home.join(dir), all),
             Kept::Read(file) => all.same("--ro-bind-try", &home.join(file)),
         }
@@ -226,21 +234,21 @@ impl Setting {
                 fs::File::create_new(&path).and_then(|mut file| file.write_all(nothing.as_bytes()))
             }
         };
-        match made {
-            Ok(()) => Ok(true),
-            // Another attempt begins just now.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(true),
-            // Then an agent cannot make it either.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
-                ) =>
-            {
-                Ok(false)
-            }
-            Err(error) => Err(error),
+        is_there_now(made)
+    }
+}
+
+/// Says whether something is there now that was to be made.
+fn is_there_now(made: io::Result<()>) -> io::Result<bool> {
+    match made.map_err(|error| (error.kind(), error)) {
+        Ok(()) => Ok(true),
+        // Another attempt begins just now.
+        Err((ErrorKind::AlreadyExists, _)) => Ok(true),
+        // Then an agent cannot make it either.
+        Err((ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::NotADirectory, _)) => {
+            Ok(false)
         }
+        Err((_, error)) => Err(error),
     }
 }
 
@@ -327,11 +335,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_was_never_started_gets_nothing_put_in_its_place() {
+    fn a_program_that_was_never_started_gets_its_place_where_it_is_known_which_it_is() {
         let home = Home::new(&[]);
-        assert_eq!(home.bound(HarnessKind::Codex, None), ["--bind-try ~/.codex"]);
-        assert!(!home.path(".codex").exists());
-        assert_eq!(home.bound(HarnessKind::Plain, None), [""; 0]);
+        home.bound(HarnessKind::Acp, None);
+        home.bound(HarnessKind::Plain, None);
+        let is_empty = |dir: PathBuf| fs::read_dir(dir).expect("it is there").next().is_none();
+        assert!(is_empty(home.path("")));
+        home.bound(HarnessKind::Codex, None);
+        assert!(home.path(".codex").is_dir() && home.path(".codex/config.toml").is_file());
     }
 
     #[test]
