@@ -7,6 +7,9 @@ use crate::real_agents::{CODEX_WRITES, desk_with, does, outside};
 /// The agent is killed, and its shim before it.
 const KILLED: &str = "kill -9 $PPID; kill -9 $$";
 
+/// Its shim alone is, which is all that holds it.
+const ORPHANED: &str = "kill -9 $PPID; : >\"$out/orphan\"; sleep 600";
+
 /// What Codex writes down when the tools that a request wanted are done: what its conversation has used.
 fn codex_counts(tokens: u32) -> String {
     format!(
@@ -37,10 +40,16 @@ echo '{"type":"assistant","message":{"id":"m","usage":{"input_tokens":4000,"cach
 /// Nobody has seen its end, and the daemon dies too, before it has noted what was used, or after it has told the record.
 #[test]
 fn what_an_attempt_used_that_was_cut_short_is_counted_once_whenever_the_daemon_dies() {
-    for border in ["P11", "P20"] {
+    let ends = [
+        ("P11", KILLED),
+        ("P20", KILLED),
+        ("P11", ORPHANED),
+        ("P20", ORPHANED),
+    ];
+    for (border, end) in ends {
         let desk = desk_with("claude");
         let script = format!(
-            "begin\nif [ ! -e \"$out/cut\" ]; then\n{WRITES}\ntouch \"$out/cut\"; kill -9 $PPID; kill -9 $$; fi\nanswer Done."
+            "begin\nif [ ! -e \"$out/cut\" ]; then\n{WRITES}\ntouch \"$out/cut\"; {end}; fi\nanswer Done."
         );
         does(&desk, &script);
         let card = desk.send("Work");
@@ -179,4 +188,32 @@ fn what_codex_used_is_counted_once_also_where_it_was_killed_in_a_request() {
             "{border}: {detail}"
         );
     }
+}
+
+#[test]
+fn what_an_attempt_used_whose_shim_was_killed_while_no_daemon_was_there_is_counted() {
+    let desk = desk_with("claude");
+    does(
+        &desk,
+        &format!(
+            "begin\n: >\"$out/works\"\nuntil [ -e \"$out/alone\" ]; do sleep 0.1; done\n{WRITES}\n{ORPHANED}"
+        ),
+    );
+    let card = desk.send("Work");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/works"));
+    daemon.kill();
+    let detail = || desk.card(&card);
+    assert_eq!(detail()["card"]["usage"]["input_tokens"], Value::Null);
+    std::fs::write(desk.path("outside/alone"), "").expect("written");
+    desk.until_there(&desk.path("outside/orphan"));
+    does(&desk, "begin; answer Done.");
+    desk.run_once();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."]);
+    assert_eq!(
+        detail()["card"]["usage"]["input_tokens"],
+        5000 + 10,
+        "{}",
+        detail()
+    );
 }

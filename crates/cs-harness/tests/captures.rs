@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cs_harness::{
-    AgentConfig, AskAgain, Event, FailureCause, Harness, HarnessKind, ProcessEnd, Seen, TaskEnd, UsageTotals,
-    adapter,
+    AgentConfig, AskAgain, Event, FailureCause, Harness, HarnessKind, ProcessEnd, Seen, SessionFiles,
+    TaskEnd, UsageTotals, adapter,
 };
 use proptest::prelude::*;
 
@@ -333,5 +333,27 @@ proptest! {
         let from = *at.get(&values);
         let rest = line[from..].find([',', '}']).map_or(line.len(), |to| from + to);
         takes_anything(format!("{}{shape}{}", &line[..from], &line[rest..]).as_bytes());
+    }
+}
+
+/// The number in its last line counts messages that no model has sent; its file knows of the one that was asked for.
+#[test]
+fn the_turns_of_claude_code_after_an_interruption_are_those_of_its_file() {
+    let claude = harness(HarnessKind::Claude);
+    let interrupted = fs::read_to_string(folder("claude").join("kill-SIGINT.jsonl")).expect("readable");
+    let completed = interrupted.replace("aborted_tools", "completed");
+    let mut file = SessionFiles::at(HarnessKind::Claude, PathBuf::new()).reader();
+    for line in interrupted.lines() {
+        file.read(line.as_bytes());
+    }
+    for (output, turns) in [(interrupted, 1), (completed, 3)] {
+        let mut seen = Seen::default();
+        for report in file.reports() {
+            seen.observe(&Event::Usage(report));
+        }
+        for event in events(claude.as_ref(), output.as_bytes()) {
+            seen.observe(&event);
+        }
+        assert_eq!(seen.usage(&UsageTotals::default()).turns, Some(turns));
     }
 }

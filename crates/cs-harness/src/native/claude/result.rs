@@ -78,7 +78,7 @@ impl Outcome {
                 reason,
                 "api_error" | "prompt_too_long" | "max_turns" | "budget_exhausted"
             )
-            && !reason.starts_with("aborted");
+            && !is_aborted(reason);
         (!is_success).then(|| self.named(reason))
     }
 
@@ -100,7 +100,7 @@ impl Outcome {
             ("budget_exhausted", _) | (_, "error_max_budget_usd") => {
                 (FailureClass::InvalidRequest, Matter::MoneyCap)
             }
-            _ if reason.starts_with("aborted") => (FailureClass::Interrupted, Matter::Provider),
+            _ if is_aborted(reason) => (FailureClass::Interrupted, Matter::Provider),
             _ if errors.starts_with("No conversation found") => (FailureClass::Agent, Matter::NoSuchSession),
             _ => (trouble.class, Matter::Provider),
         };
@@ -116,6 +116,7 @@ impl Outcome {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Used {
+    terminal_reason: Words,
     num_turns: Number,
     total_cost_usd: Number,
     usage: Object<Tokens>,
@@ -156,7 +157,7 @@ struct ModelTokens {
 /// else its total is taken, which counts differently in different versions.
 fn reports(used: &Used) -> Vec<UsageReport> {
     let turns = UsageTotals {
-        turns: used.num_turns.whole(),
+        turns: used.turns(),
         ..UsageTotals::default()
     };
     let process = |totals| UsageReport {
@@ -201,6 +202,20 @@ fn reports(used: &Used) -> Vec<UsageReport> {
             vec![process(turns), step]
         }
     }
+}
+
+impl Used {
+    /// How often it asked its model. Where it was interrupted its number counts messages that no model has sent; those that one has sent
+    /// stand in its file of the conversation.
+    fn turns(&self) -> Option<u64> {
+        let is_wrong = is_aborted(self.terminal_reason.or_empty());
+        self.num_turns.whole().filter(|_| !is_wrong)
+    }
+}
+
+/// Whether a task ended because its agent was interrupted.
+fn is_aborted(terminal_reason: &str) -> bool {
+    terminal_reason.starts_with("aborted")
 }
 
 impl Tokens {
