@@ -100,16 +100,7 @@ impl ProcessIdentity {
 
     /// Pins this very process; `None` when it has ended. The boot must have been compared by the caller.
     pub(crate) fn pin(&self) -> Option<tree::Member> {
-        let pid = Pid::from_raw(self.pid)?;
-        let pidfd = tree::open(pid)?;
-        // Looked at after it was pinned, so that the answer cannot be about another process than the pin.
-        let stat = self.stat().filter(|stat| !stat.is_dead())?;
-        Some(tree::Member {
-            pid,
-            pidfd,
-            start_ticks: stat.start_ticks,
-            comm: stat.comm,
-        })
+        tree::pin(Pid::from_raw(self.pid)?, self.start_ticks)
     }
 
     fn stat(&self) -> Option<proc::Stat> {

@@ -96,9 +96,9 @@ impl Sweep {
         for member in &found {
             killed.count(self.kill(member, &mut below));
         }
-        // A signal is not an end, and no later look finds these by an environment that they have cleared.
-        let below: Vec<_> = below.iter().map(|it| self.identity(it)).collect();
-        self.known.extend(below);
+        // A signal is not an end, and no later look finds these by an environment that they have cleared, or lost in dying.
+        let found_now: Vec<_> = found.iter().map(|it| self.identity(it)).collect();
+        self.known.extend(below.into_iter().chain(found_now));
         // What is not ours to kill will not be by waiting.
         if killed.is_hopeless() || Instant::now() >= self.deadline {
             return Ok(Look::Survived(
@@ -151,10 +151,14 @@ impl Sweep {
     }
 
     /// Kills a found process and what is below it: its children may have cleared their environment.
-    fn kill(&self, member: &Member, below: &mut Vec<Member>) -> Kill {
+    fn kill(&self, member: &Member, below: &mut Vec<ProcessIdentity>) -> Kill {
         let identity = self.identity(member);
         member.signal(Signal::STOP);
-        tree::kill_each_below(member.pid, || identity.pin().is_some(), |it, _| below.push(it));
+        tree::kill_each_below(
+            member.pid,
+            || identity.pin().is_some(),
+            |it, _| below.push(self.identity(it)),
+        );
         member.kill()
     }
 
@@ -182,13 +186,12 @@ fn await_any_end(members: &[Member]) -> io::Result<()> {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "a test starts what it sweeps")]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
-    #[test]
-    fn what_was_killed_below_one_that_was_found_is_waited_for_too() {
-        let script = "env -i sleep 600 & echo started; wait";
+    /// A shell that has said that everything of its script runs, and what is below it.
+    fn shell(script: &str) -> (Child, ProcessIdentity, Vec<ProcessIdentity>) {
         let mut shell = Command::new("sh")
             .args(["-c", script])
             .stdout(Stdio::piped())
@@ -200,15 +203,47 @@ mod tests {
         let pid = Pid::from_raw(i32::try_from(shell.id()).unwrap()).unwrap();
         let root = ProcessIdentity::of(&boot_id, pid).unwrap().unwrap();
         let mut below = Vec::new();
-        tree::walk(pid, |member| below.push(member));
+        tree::walk(pid, |member| {
+            below.push(ProcessIdentity::new(
+                boot_id.clone(),
+                member.pid,
+                member.start_ticks,
+            ));
+        });
+        (shell, root, below)
+    }
 
+    /// What a killed parent leaves is somebody else's child at once, and nothing tells whose it was.
+    #[test]
+    fn a_chain_without_a_cookie_is_killed_to_its_end() {
+        let link = r#"if [ "$1" = 0 ]; then echo started; exec sleep 600; fi; env -i /bin/sh -c "$0" "$0" $(($1 - 1)) & wait"#;
+        let (mut shell, root, below) = shell(&format!("/bin/sh -c '{link}' '{link}' 60 & wait"));
+        assert!(below.len() > 60, "{below:?}");
+        let mut sweep = Sweep::new(
+            BootId::current().unwrap(),
+            Vec::new(),
+            vec![root],
+            Duration::from_secs(10),
+        );
+        assert!(sweep.run().unwrap().is_empty());
+        let left: Vec<_> = below.iter().filter(|it| it.is_alive()).collect();
+        for pid in left.iter().filter_map(|it| Pid::from_raw(it.pid())) {
+            rustix::process::kill_process(pid, Signal::KILL).unwrap();
+        }
+        assert!(left.is_empty(), "{left:?}");
+        shell.wait().unwrap();
+    }
+
+    #[test]
+    fn what_was_killed_below_one_that_was_found_is_waited_for_too() {
+        let (mut shell, root, below) = shell("env -i sleep 600 & echo started; wait");
+        let boot_id = BootId::current().unwrap();
         let mut sweep = Sweep::new(boot_id, Vec::new(), vec![root], Duration::from_secs(10));
         assert!(matches!(sweep.look(), Ok(Look::Killed(_))));
-        let waited_for: Vec<_> = below.iter().map(|it| sweep.identity(it)).collect();
-        assert_eq!(waited_for.len(), 1);
-        assert!(sweep.known.contains(&waited_for[0]));
+        assert_eq!(below.len(), 1);
+        assert!(sweep.known.contains(&below[0]));
         assert!(sweep.run().unwrap().is_empty());
-        assert!(!waited_for[0].is_alive());
+        assert!(!below[0].is_alive());
         shell.wait().unwrap();
     }
 }

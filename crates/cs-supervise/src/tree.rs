@@ -169,16 +169,36 @@ pub(crate) fn kill_below(root: Pid, is_same: impl Fn() -> bool) -> Killed {
 pub(crate) fn kill_each_below(
     root: Pid,
     is_same: impl Fn() -> bool,
-    mut told: impl FnMut(Member, Kill),
+    mut told: impl FnMut(&Member, Kill),
 ) -> u32 {
     let rounds = stop_below(root, &is_same);
+    let mut below = Vec::new();
+    // All of them are known before the first is killed: what a dead parent leaves is another's child at once, or nobody's.
     walk(root, |member| {
         if is_same() {
-            let kill = member.kill();
-            told(member, kill);
+            below.push((member.pid, member.start_ticks));
         }
     });
+    for (pid, start_ticks) in below.into_iter().rev() {
+        if let Some(member) = pin(pid, start_ticks) {
+            let kill = member.kill();
+            told(&member, kill);
+        }
+    }
     rounds
+}
+
+/// Pins the process that has this number and began at this time; `None` when it has ended.
+pub(crate) fn pin(pid: Pid, start_ticks: u64) -> Option<Member> {
+    let pidfd = open(pid)?;
+    // Looked at after it was pinned, so that the answer cannot be about another process than the pin.
+    let stat = proc::stat(pid).ok().flatten()?;
+    (stat.start_ticks == start_ticks && !stat.is_dead()).then_some(Member {
+        pid,
+        pidfd,
+        start_ticks,
+        comm: stat.comm,
+    })
 }
 
 /// Whether a child of ours is not reaped yet: only then its number, and so its group's, cannot belong to a stranger. A program that
