@@ -1,6 +1,7 @@
 //! The record of this command: where it is, and the ports that a command uses.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use cs_daemon::{RecordPorts, StateDir};
 use cs_postgres::{OpenError, PostgresStore, Settings};
 use cs_record::{CardReads, Codebases, Housekeeping, Machines, PeopleActs, Record, RowStore};
 use cs_sqlite::SqliteStore;
+use cs_worktree::plain;
 
 use crate::env::Env;
 use crate::failure::Failure;
@@ -64,6 +66,7 @@ pub(crate) async fn place(env: &Env, given: Option<&str>) -> Result<Option<Place
             Ok(Some(Place::File(env.absolute(Path::new(path)))))
         }
         Some(("postgres" | "postgresql", _)) => {
+            refuse_odd_password_files(env)?;
             let settings: Settings = url.parse()?;
             let settings = match password::from_command(env).await? {
                 Some(password) => settings.with_password(&password),
@@ -75,6 +78,23 @@ pub(crate) async fn place(env: &Env, given: Option<&str>) -> Result<Option<Place
             "the database URL is not understood, {EXPECTED}"
         ))),
     }
+}
+
+/// Refuses what is no plain file in the place of a password file: whoever reads it would wait without end.
+fn refuse_odd_password_files(env: &Env) -> Result<(), Failure> {
+    let named = env.all.iter().filter(|(name, _)| name == "PGPASSFILE");
+    let named = named.map(|(_, file)| env.absolute(Path::new(file)));
+    for file in named.chain([env.home.join(".pgpass")]) {
+        if let Err(error) = plain::open(&file)
+            && error.kind() == ErrorKind::InvalidInput
+        {
+            let file = file.display();
+            return Err(Failure::Usage(format!(
+                "the password file {file} cannot be read: {error}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a file of no bytes in the place of a record that this state directory has had: a new one would take what ran here for nothing.

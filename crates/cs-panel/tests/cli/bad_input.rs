@@ -242,6 +242,21 @@ fn a_configuration_that_is_no_plain_file_is_named_with_the_cure() {
 }
 
 #[test]
+fn a_password_file_that_is_a_pipe_is_not_waited_for() {
+    let desk = Desk::new();
+    let pipe = desk.path("home/.pgpass");
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+    )
+    .expect("made");
+    let shown = desk.run(&["--database-url", "postgres://u@127.0.0.1:1/x", "cards"]);
+    let told = "the password file [DIR]/home/.pgpass cannot be read: it is a named pipe; put a plain file";
+    assert!(shown.contains("[2]") && shown.contains(told), "{shown}");
+}
+
+#[test]
 fn a_second_daemon_on_a_state_directory_is_refused() {
     let desk = Desk::with_agent();
     desk.command(&["cards"]).assert().success();
