@@ -217,3 +217,34 @@ fn what_an_attempt_used_whose_shim_was_killed_while_no_daemon_was_there_is_count
         detail()
     );
 }
+
+#[test]
+fn a_budget_of_money_that_nobody_can_count_is_said_and_its_cure_holds() {
+    let desk = desk_with("codex");
+    does(
+        &desk,
+        &format!("{CODEX_WRITES}begin_codex\n{}", codex_ends(1_000_000)),
+    );
+    desk.configure("[limits]\ncard_usd = 2\n");
+    let said = |args: &[&str]| {
+        let done = desk.panel(args).output().expect("it runs");
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stderr).expect("UTF-8")
+    };
+    let is_blind =
+        |text: &str| text.contains("`card_usd` do not hold agent real") && text.contains("gpt-5.4");
+    let listed = said(&["agent", "list"]);
+    assert!(is_blind(&listed), "{listed}");
+    let sent = said(&["send", "--model", "no-such-model", "Work"]);
+    assert!(is_blind(&sent), "{sent}");
+    let run = desk.run_once_saying();
+    assert!(is_blind(&run), "{run}");
+    let priced = desk.json(&["send", "--model", "gpt-5.4", "Work"]);
+    let card = priced["card"].as_str().expect("a card");
+    desk.run_once();
+    assert_eq!(desk.card(card)["card"]["usage"]["cost_microusd"], 2_500_000);
+    let sent = said(&["send", "--card", card, "--model", "gpt-5.4", "More"]);
+    assert!(!is_blind(&sent), "{sent}");
+    let back = said(&["send", "--card", card, "--model", "default", "More"]);
+    assert!(is_blind(&back), "{back}");
+}

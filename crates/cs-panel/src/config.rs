@@ -6,6 +6,7 @@ mod edit;
 mod exposed;
 mod place;
 mod reread;
+mod unpriced;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -114,8 +114,8 @@ fn greet(app: &App, desk: &Desk, config: &Config, once: bool) -> Result<(), Fail
         app.out.line(&format!("record  {}", settings.place()))?;
     }
     app.out.line(&format!("mode    {mode}"))?;
-    if let Some(exposed) = config.exposed() {
-        app.out.said(&exposed);
+    for remark in config.remarks() {
+        app.out.said(&remark);
     }
     if config.agents.is_empty() {
         let path = config.path.display();

@@ -140,7 +140,7 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
     let named = args.agent.as_deref().map(parse_name).transpose()?;
     let config = app.config()?;
     let agent = config.choose_agent(named.as_ref())?;
-    let choice = args.choice.of_agent(&config, &agent)?;
+    let choice = args.choice.of_agent(app, &config, &agent)?;
     let title = title(args.title.as_deref(), &body)?;
     let desk = app.desk().await?;
     let spot = spot(app, &desk, args.codebase.as_deref()).await?;

@@ -9,7 +9,7 @@ use super::Config;
 
 impl Config {
     /// Says which variables of agents look like secrets, and whether others on this machine can read them.
-    pub(crate) fn exposed(&self) -> Option<String> {
+    pub(super) fn exposed(&self) -> Option<String> {
         let named = self.agents.iter().flat_map(|(agent, setup)| {
             let names = setup.choices.env.keys().filter(|name| names_a_secret(name));
             names.map(move |name| format!("{name} of agent {agent}"))

@@ -115,8 +115,8 @@ impl RereadAgents {
                         return Arc::clone(&known.agents);
                     }
                     known.agents = agents;
-                    if let Some(exposed) = config.exposed() {
-                        self.out.said(&exposed);
+                    for remark in config.remarks() {
+                        self.out.said(&remark);
                     }
                     self.out.said(&format!(
                         "read {path} again: its agents hold from their next start on"

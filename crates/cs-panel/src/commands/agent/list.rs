@@ -18,8 +18,8 @@ use crate::wiring::{agent_env, host};
 /// Carries out `agent list`.
 pub(super) async fn list(app: &App) -> Result<(), Failure> {
     let config = app.config()?;
-    if let Some(exposed) = config.exposed() {
-        app.out.said(&exposed);
+    for remark in config.remarks() {
+        app.out.said(&remark);
     }
     let default = config.choose_agent(None).ok();
     let parks = if config.agents.is_empty() {

@@ -38,23 +38,34 @@ impl FromStr for Pick {
 }
 
 impl ChoiceArgs {
-    /// What is chosen for a card whose agent is this one of the configuration.
+    /// What is chosen for a card whose agent is this one of the configuration. Says so where its money is not counted then.
     ///
     /// # Errors
     /// The agent cannot be told.
-    pub(super) fn of_agent(&self, config: &Config, agent: &AgentName) -> Result<Choice, Failure> {
+    pub(super) fn of_agent(&self, app: &App, config: &Config, agent: &AgentName) -> Result<Choice, Failure> {
         let choice = self.choice();
         let names_one = [&choice.model, &choice.effort]
             .into_iter()
             .any(|chosen| matches!(chosen, Some(Chosen::This(_))));
         // What other machines call by that name is theirs to know.
-        match config.agents.get(agent).filter(|_| names_one) {
-            Some(known) if !known.config.kind().takes_choices() => Err(Failure::Usage(format!(
+        match config.agents.get(agent) {
+            Some(known) if names_one && !known.config.kind().takes_choices() => Err(Failure::Usage(format!(
                 "agent {agent} is a command of its own, which cannot be told a model or an effort, nothing was sent; leave out --model and \
                  --effort and say it in its command, or send to an agent with a harness of its own (`cs-panel agent add NAME --harness \
                  HARNESS`)"
             ))),
-            Some(_) | None => Ok(choice),
+            Some(known) => {
+                let model = match &choice.model {
+                    Some(Chosen::This(model)) => Some(model),
+                    Some(Chosen::OfTheAgent) => known.choices.model.as_ref(),
+                    None => return Ok(choice),
+                };
+                if let Some(remark) = config.unpriced(agent, model.map(String::as_str)) {
+                    app.out.said(&remark);
+                }
+                Ok(choice)
+            }
+            None => Ok(choice),
         }
     }
 
@@ -68,7 +79,7 @@ impl ChoiceArgs {
             return Ok(choice);
         }
         let agent = desk.ports.reads.card(card).await?.card.agent;
-        self.of_agent(&app.config()?, &agent)
+        self.of_agent(app, &app.config()?, &agent)
     }
 
     fn choice(&self) -> Choice {
