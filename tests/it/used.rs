@@ -7,8 +7,8 @@ use crate::real_agents::{CODEX_WRITES, desk_with, does, outside};
 /// The agent is killed, and its shim before it.
 const KILLED: &str = "kill -9 $PPID; kill -9 $$";
 
-/// Its shim alone is, which is all that holds it.
-const ORPHANED: &str = "kill -9 $PPID; : >\"$out/orphan\"; sleep 600";
+/// Its shim alone is. It may be gone itself before its next command.
+const ORPHANED: &str = ": >\"$out/orphan\"; kill -9 $PPID; sleep 600";
 
 /// What Codex writes down when the tools that a request wanted are done: what its conversation has used.
 fn codex_counts(tokens: u32) -> String {
