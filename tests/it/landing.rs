@@ -203,3 +203,37 @@ fn what_a_landing_means_is_set_shown_and_taken_back() {
         desk.fails(2, &[&["codebase", "set", "repo"], &wrong[..]].concat());
     }
 }
+
+/// A person sees what came of a landing in the list, and reads once what the agent was told of it.
+#[test]
+fn a_conflict_of_a_plain_agent_is_in_the_list_and_said_once() {
+    let desk = Desk::new();
+    let works = "cat > /dev/null; [ -f new ] || { echo theirs > README; touch new; git add -A; git commit -qm Write; }; echo Done.";
+    desk.ok(&["agent", "add", "plain", "--", "sh", "-c", works]);
+    let card = desk.send("Write a README");
+    let said = desk.run_once();
+    let short = &card[card.len() - 8..];
+    assert!(
+        said.contains(&format!("`cs-panel land {short}` lands that")),
+        "{said}"
+    );
+    let shown = desk.ok(&["show", &short[..5]]);
+    assert!(
+        shown.contains("\n  branch    cs/") && shown.contains(&format!("land it: cs-panel land {short}")),
+        "{shown}"
+    );
+    std::fs::write(desk.path("repo/README"), "mine\n").expect("written");
+    desk.commit_all("Mine");
+    desk.ok(&["land", &card]);
+    let said = desk.run_once();
+    assert!(
+        said.contains(&format!("conflict card {short}: its work conflicts with main")),
+        "{said}"
+    );
+    let shown = desk.ok(&["show", &card]);
+    assert_eq!(shown.matches("Run `git fetch origin`").count(), 1, "{shown}");
+    assert!(shown.contains("its agent was told:"), "{shown}");
+    let listed = desk.ok(&["cards"]);
+    assert!(listed.contains("waits for you (landing in conflict)"), "{listed}");
+    assert_eq!(desk.json(&["cards"])[0]["last_landing"], "conflict");
+}

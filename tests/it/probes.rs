@@ -89,6 +89,20 @@ fn is_parked_until_opened(desk: &Desk, what: &str, told: &str, class: &str) {
         desk.ok(&["show", &card]).contains(told),
         "the card says what to do"
     );
+    assert!(
+        !desk.ok(&["show", &card]).contains("goes on now"),
+        "it does not while its agent is parked"
+    );
+    let row = desk.ok(&["cards"]);
+    assert!(
+        row.contains("see `cs-panel agents`)") && !row.contains(told),
+        "{row}"
+    );
+    let refused = desk.fails(3, &["close", &card]);
+    assert!(
+        refused.contains("no agent works on card") && refused.contains("cs-panel stop"),
+        "{refused}"
+    );
     let agent = listed(desk);
     assert_eq!(agent["hindrance"]["what"], what, "{agent}");
     assert_eq!(agent["parked"]["class"], class, "{agent}");

@@ -33,6 +33,13 @@ fn all_children_live(desk: &Desk) {
     }
 }
 
+/// What a command that succeeds says on standard error.
+fn noticed(desk: &Desk, args: &[&str]) -> String {
+    let output = desk.panel(args).output().expect("it runs");
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 /// The card is stopped, and of its agent nothing lives, also of what had left its session and its environment.
 fn stopped(desk: &Desk, card: &str) {
     for kind in CHILDREN {
@@ -70,7 +77,9 @@ fn without_a_daemon_stop_closes_the_tree_itself() {
     desk.until_there(&desk.path("outside/gate"));
     daemon.kill();
     all_children_live(&desk);
-    desk.ok(&["stop", &card]);
+    assert!(noticed(&desk, &["cards"]).contains("no daemon runs here: "));
+    let told = noticed(&desk, &["stop", &card]);
+    assert!(told.contains("was asked to end; waiting for it"), "{told}");
     assert!(desk.agents().is_empty(), "{:?}", desk.processes());
     stopped(&desk, &card);
 }

@@ -161,6 +161,8 @@ pub struct Daemon {
     left_alone: BTreeSet<(RunId, Epoch)>,
     /// Whether a card may have come to its end since the last sweep.
     sweep_due: bool,
+    /// What was said of trees that stay.
+    unswept: BTreeSet<String>,
     next_due: Option<Time>,
     /// Removes what nobody can need any more.
     keeping: JoinSet<()>,
@@ -232,6 +234,7 @@ impl Daemon {
             stopped_landings: BTreeSet::new(),
             left_alone: BTreeSet::new(),
             sweep_due: true,
+            unswept: BTreeSet::new(),
             next_due: None,
             keeping: JoinSet::new(),
             clearing: JoinSet::new(),

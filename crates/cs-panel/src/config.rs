@@ -20,7 +20,7 @@ use serde::Deserialize;
 use agents::Agent;
 pub(crate) use agents::{May, Own, Word, no_shut_out};
 use budget::Budgets;
-pub(crate) use edit::{NewAgent, add_agent, permit_agent, remove_agent};
+pub(crate) use edit::{NewAgent, add_agent, default_agent, permit_agent, remove_agent};
 use place::explain;
 pub(crate) use reread::RereadAgents;
 
@@ -247,9 +247,9 @@ impl Config {
             ))),
             (Some(_), Some(_)) => {
                 let list = self.agent_list();
-                let path = self.path.display();
                 Err(Failure::Usage(format!(
-                    "several agents are configured ({list}); name one with --agent, or set default_agent in {path}"
+                    "several agents are configured ({list}); name one with --agent, or say which is the default with `cs-panel agent \
+                     default NAME`"
                 )))
             }
         }
@@ -402,7 +402,11 @@ mod tests {
         let two =
             parse("[agents.a]\ncommand = [\"cat\"]\n[agents.b]\ncommand = [\"cat\"]\n").expect("it is right");
         let error = two.choose_agent(None).expect_err("two");
-        assert!(error.text().unwrap_or_default().contains("a, b"), "{error:?}");
+        let said = error.text().unwrap_or_default();
+        assert!(
+            said.contains("a, b") && said.contains("cs-panel agent default NAME"),
+            "{said}"
+        );
         let none = parse("")
             .expect("it is right")
             .choose_agent(None)

@@ -55,7 +55,7 @@ impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         let cure = match &error {
             RecordError::NotFound { what: "card", .. } => {
-                "; give four or more of the last digits of its id: `cs-panel cards --all` lists them"
+                "; give its id, or four or more of the digits that `cs-panel cards --all` shows, the first or the last of them"
             }
             RecordError::NotFound {
                 what: "question" | "ask",

@@ -9,8 +9,10 @@ use cs_supervise::{ExecutionDir, Life, glance};
 use crate::commands::ps;
 use crate::failure::Failure;
 
-/// So many of the last digits of an id are enough.
+/// So many of the digits of an id are enough.
 const DIGITS_MIN: usize = 4;
+/// So many of the last digits of an id are shown.
+const DIGITS_SHOWN: usize = 8;
 
 /// A live execution.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub(crate) struct Live {
     pub(crate) row: ClaimedRun,
 }
 
-/// Finds the live executions of a card, by its id or the last digits of it.
+/// Finds the live executions of a card, by its id, or the first or last of the digits that are shown.
 ///
 /// # Errors
 /// The executions cannot be listed, or several cards fit.
@@ -43,19 +45,27 @@ pub(crate) fn live(state: &StateDir, card: &str) -> Result<Vec<Live>, Failure> {
     let cards: BTreeSet<_> = found.iter().map(|one| one.row.card).collect();
     if cards.len() > 1 {
         return Err(Failure::Usage(format!(
-            "several cards end with {card}; give more of its digits"
+            "`{card}` fits several cards: {}; give more of its digits",
+            cards
+                .iter()
+                .map(|card| card.short())
+                .collect::<Vec<_>>()
+                .join(", ")
         )));
     }
     Ok(found)
 }
 
-/// Says whether an id ends with what was given: four or more hexadecimal digits, hyphens aside.
+/// Says whether an id ends with what was given, or its last eight digits begin with it: four or more hexadecimal digits, hyphens aside.
 fn fits(id: &str, given: &str) -> bool {
     let digits = |text: &str| text.trim().replace('-', "").to_ascii_lowercase();
-    let given = digits(given);
+    let (id, given) = (digits(id), digits(given));
+    let shown = id
+        .get(id.len().saturating_sub(DIGITS_SHOWN)..)
+        .unwrap_or_default();
     given.len() >= DIGITS_MIN
         && given.chars().all(|digit| digit.is_ascii_hexdigit())
-        && digits(id).ends_with(&given)
+        && (id.ends_with(&given) || shown.starts_with(&given))
 }
 
 #[cfg(test)]
@@ -63,12 +73,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_meant_by_its_last_digits_and_by_nothing_that_has_none() {
+    fn an_id_is_meant_by_the_digits_that_are_shown_and_by_nothing_that_has_none() {
         let id = "0197f3c2-7f4e-7a31-9c55-3d1f4f2a9c1b";
-        for given in [id, "9c1b", "4f2a-9c1b", "4F2A9C1B"] {
+        for given in [id, "9c1b", "4f2a-9c1b", "4F2A9C1B", "4f2a", "4f2a9c1"] {
             assert!(fits(id, given), "{given}");
         }
-        for given in ["----", "--------", "", "    ", "c1b", "-c1b", "zzzz", "9c1c"] {
+        for given in [
+            "----", "--------", "", "    ", "c1b", "-c1b", "zzzz", "9c1c", "f2a9", "0197",
+        ] {
             assert!(!fits(id, given), "{given}");
         }
     }

@@ -28,6 +28,18 @@ pub(crate) struct Here {
     full: Option<String>,
     /// The agents of this machine that stand still.
     pub(crate) still: Standstills,
+    /// How much is said.
+    pub(crate) room: Room,
+}
+
+/// How much room there is for words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// A page: everything.
+    #[default]
+    Page,
+    /// A row of a table: what is said in full elsewhere is named.
+    Row,
 }
 
 /// What keeps a card that is ready from starting here.
@@ -73,6 +85,7 @@ impl Here {
             parks,
             full: full(desk),
             still: Standstills::default(),
+            room: Room::default(),
         })
     }
 
@@ -181,10 +194,11 @@ impl Here {
                 summary.card.id.short()
             ),
         };
-        Some(Kept::NotHere(format!(
-            "agent {} is parked ({}: {}) {until}",
-            park.route.agent, park.class, park.reason
-        )))
+        let (agent, class, reason) = (&park.route.agent, park.class, &park.reason);
+        Some(Kept::NotHere(match self.room {
+            Room::Page => format!("agent {agent} is parked ({class}: {reason}) {until}"),
+            Room::Row => format!("agent {agent} is parked ({class}; see `cs-panel agents`)"),
+        }))
     }
 }
 

@@ -5,8 +5,8 @@ mod agent;
 mod landing;
 
 use cs_model::{
-    AskId, AskState, Author, CardId, CardState, CodebaseId, MachineId, OperationId, PauseKind, RunId, Time,
-    TurnId,
+    AskId, AskState, Author, CardId, CardState, CodebaseId, LandingState, MachineId, OperationId, PauseKind,
+    RunId, Time, TurnId,
 };
 use cs_record::{Ask, Card, CardSummary, LiveLimit, OldOperation, Pause, Run, Scope, Turn};
 use cs_settle::Usage;
@@ -138,6 +138,8 @@ pub(crate) struct SummaryWire {
     pub(crate) open_asks: Vec<AskWire>,
     pub(crate) waiting_turns: u32,
     pub(crate) landing: Option<LandingWire>,
+    /// How the landing stands that was accepted last, over or not.
+    pub(crate) last_landing: Option<&'static str>,
 }
 
 impl SummaryWire {
@@ -149,6 +151,7 @@ impl SummaryWire {
             open_asks: summary.open_asks.iter().map(AskWire::from).collect(),
             waiting_turns: summary.waiting_turns,
             landing: summary.landing.as_ref().map(LandingWire::from),
+            last_landing: summary.last_landing.map(LandingState::as_str),
         }
     }
 }

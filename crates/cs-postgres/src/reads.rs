@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use cs_model::{AskId, CardId, CodebaseId, LandingId, MachineId, RunId, Time, TurnSeq};
 use cs_record::{
-    Aggregate, Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Codebase, Landing, LandingBrief,
-    Listed, Peeked, Run, RunBrief, StoreError, Turn,
+    Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Codebase, Landing, LandingBrief, Listed,
+    Peeked, Run, RunBrief, StoreError, Turn,
 };
 use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::PostgresStore;
 use crate::load::{Loaded, domain};
-use crate::row_cards::{AskRow, CardRow, TurnRow, free, free_opt};
+use crate::row_cards::{AskRow, CardRow, TurnRow, free, free_opt, parse};
 use crate::row_runs::{LandingRow, RunRow};
 use crate::store::sql;
 
@@ -183,6 +183,13 @@ pub(crate) async fn asks_ending(store: &PostgresStore, digits: &str) -> Result<V
 struct CardsRow {
     rows: Loaded,
     codebases: Vec<CodebaseRow>,
+    last_landings: Vec<LastLanding>,
+}
+
+#[derive(Deserialize)]
+struct LastLanding {
+    card_id: Uuid,
+    state: String,
 }
 
 pub(crate) async fn cards(
@@ -198,15 +205,27 @@ pub(crate) async fn cards(
         .await?;
     let codebases: Vec<Codebase> = domain(row.codebases)?;
     let names: BTreeMap<CodebaseId, String> = codebases.into_iter().map(|one| (one.id, one.name)).collect();
-    let summary = |aggregate: Aggregate| {
-        let codebase = aggregate.card.codebase.and_then(|id| names.get(&id).cloned());
-        CardSummary::of(aggregate, codebase)
-    };
+    let last = row
+        .last_landings
+        .into_iter()
+        .map(|last| (last.card_id, last.state));
+    let last: BTreeMap<Uuid, String> = last.collect();
     let found = row.rows.into_aggregates()?;
-    Ok(Listed {
-        rows: found.rows.into_iter().map(summary).collect(),
+    let mut listed = Listed {
+        rows: Vec::with_capacity(found.rows.len()),
         unreadable: found.unreadable,
-    })
+    };
+    for aggregate in found.rows {
+        let id = aggregate.card.id;
+        let codebase = aggregate.card.codebase.and_then(|id| names.get(&id).cloned());
+        let state = last.get(&id.as_uuid());
+        let state = state.map(|state| parse("landings", id.as_uuid(), state));
+        let summary = state
+            .transpose()
+            .map(|state| CardSummary::of(aggregate, codebase, state));
+        listed.push(&id, summary);
+    }
+    Ok(listed)
 }
 
 #[derive(Deserialize)]

@@ -89,11 +89,18 @@ pub enum Refusal {
         /// What it takes.
         choices: Vec<String>,
     },
-    /// An agent is at work or will be started again by itself, so that its work cannot be landed now.
-    #[error(
-        "an agent works on card {card}, or is about to try again: wait for it, or stop it with `cs-panel stop {card}`"
-    )]
+    /// An agent is at work, or is not proven gone.
+    #[error("an agent works on card {card}: wait for it, or stop it with `cs-panel stop {card}`")]
     AgentAtWork {
+        /// The card, short.
+        card: String,
+    },
+    /// No agent is at work, and one is to go on by itself, at its time or when what it waits for is mended.
+    #[error(
+        "no agent works on card {card} now, and its work is to be tried again: `cs-panel show {card}` says when; to give it up, say \
+         `cs-panel stop {card}`, and then this again"
+    )]
+    ToBeTriedAgain {
         /// The card, short.
         card: String,
     },
@@ -231,6 +238,7 @@ impl Refusal {
             | Self::AlreadyAnswered { .. }
             | Self::AskClosed { .. }
             | Self::AgentAtWork { .. }
+            | Self::ToBeTriedAgain { .. }
             | Self::NoCodebase { .. }
             | Self::NeverWorkedOn { .. }
             | Self::HasTree { .. }

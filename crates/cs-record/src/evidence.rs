@@ -57,6 +57,16 @@ impl fmt::Display for VerifyExit {
 }
 
 impl Evidence {
+    /// Says to a person how long it took.
+    #[must_use]
+    pub fn took(&self) -> String {
+        match self.duration_ms {
+            0 => "less than 1 ms".to_owned(),
+            ms @ 1..1_000 => format!("{ms} ms"),
+            ms @ 1_000.. => format!("{} s", ms / 1_000),
+        }
+    }
+
     /// Returns the JSON text under which a store keeps it.
     ///
     /// # Errors

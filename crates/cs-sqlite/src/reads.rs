@@ -210,15 +210,34 @@ pub(crate) async fn cards(
     )
     .await?;
     let names = codebase_names(&mut tx).await?;
+    let ids: Vec<&String> = cards.iter().map(|row| &row.id).collect();
+    let last = last_landings(&mut tx, &json(&ids)?).await?;
     let found = aggregates(&mut tx, cards, &[]).await?;
-    let summary = |aggregate: cs_record::Aggregate| {
-        let codebase = name_of(&names, &aggregate.card);
-        CardSummary::of(aggregate, codebase)
-    };
-    Ok(Listed {
-        rows: found.rows.into_iter().map(summary).collect(),
+    let mut listed = Listed {
+        rows: Vec::with_capacity(found.rows.len()),
         unreadable: found.unreadable,
-    })
+    };
+    for aggregate in found.rows {
+        let id = aggregate.card.id;
+        let codebase = name_of(&names, &aggregate.card);
+        let state = last.get(&id.to_string());
+        let state = state.map(|state| parse("landings", &id.to_string(), state));
+        let summary = state
+            .transpose()
+            .map(|state| CardSummary::of(aggregate, codebase, state));
+        listed.push(&id, summary);
+    }
+    Ok(listed)
+}
+
+/// Reads how the last landing stands of each of these cards, by the texts of both.
+async fn last_landings(
+    connection: &mut SqliteConnection,
+    ids: &str,
+) -> Result<BTreeMap<String, String>, StoreError> {
+    let query = sqlx::query(include_str!("../queries/list_last_landings.sql")).bind(ids);
+    let rows: Vec<(String, String)> = script::all(connection, "list_last_landings", query).await?;
+    Ok(rows.into_iter().collect())
 }
 
 pub(crate) async fn card(store: &SqliteStore, card: CardId) -> Result<Option<CardDetail>, StoreError> {

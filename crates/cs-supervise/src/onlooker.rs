@@ -10,6 +10,7 @@ use crate::proc;
 /// A process as it can be seen from outside. It may be gone by now; then nothing is true of it.
 #[derive(Debug)]
 pub struct Onlooked {
+    pid: i32,
     dir: PathBuf,
 }
 
@@ -22,12 +23,19 @@ pub fn others() -> io::Result<Vec<Onlooked>> {
     let others = proc::all()?.into_iter().filter(|pid| *pid != own);
     Ok(others
         .map(|pid| Onlooked {
+            pid: pid.as_raw_nonzero().get(),
             dir: PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero())),
         })
         .collect())
 }
 
 impl Onlooked {
+    /// Its number, for people: it may be another process's by now.
+    #[must_use]
+    pub const fn pid(&self) -> i32 {
+        self.pid
+    }
+
     /// The short name that the kernel gives the process: at most 15 bytes of its program's name.
     #[must_use]
     pub fn name(&self) -> Vec<u8> {

@@ -103,8 +103,8 @@ impl Worktrees {
             });
         }
         // What stands beside the files goes with them.
-        if procs::works_in(&self.tree_dir(spec)) {
-            return Err(WorktreeError::TreeInUse);
+        if let Some((pid, program)) = procs::works_in(&self.tree_dir(spec)) {
+            return Err(WorktreeError::TreeInUse { pid, program });
         }
         if !walk::beside(&proof.tree.path).is_empty() {
             return Err(WorktreeError::TreeChanged);

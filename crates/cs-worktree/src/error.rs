@@ -215,8 +215,15 @@ pub enum WorktreeError {
     #[error("the tree changed after its salvage; salvage it again")]
     TreeChanged,
     /// A process has its working directory in the tree.
-    #[error("a process still works in the tree; stop it first")]
-    TreeInUse,
+    #[error(
+        "process {pid} ({program}) works in the tree; end it, or let it go elsewhere, such as a shell with `cd`"
+    )]
+    TreeInUse {
+        /// Its number.
+        pid: i32,
+        /// The short name of its program.
+        program: String,
+    },
     /// Another process has worked on the codebase for longer than we wait.
     #[error("another process is working on this codebase; try again later")]
     CodebaseBusy,
@@ -280,7 +287,7 @@ impl WorktreeError {
             | Self::NoCard
             | Self::NotSaved { .. }
             | Self::TreeChanged
-            | Self::TreeInUse
+            | Self::TreeInUse { .. }
             | Self::CodebaseBusy => self.to_string(),
             Self::Corrupt { .. } => "the store of this codebase is damaged".into(),
         }
@@ -304,7 +311,7 @@ impl WorktreeError {
             | Self::Occupied { .. }
             | Self::BranchInUse { .. }
             | Self::TreeChanged
-            | Self::TreeInUse => ErrorClass::Conflict,
+            | Self::TreeInUse { .. } => ErrorClass::Conflict,
             Self::CodebaseBusy | Self::Io { .. } | Self::DiskFull { .. } => ErrorClass::Transient,
             Self::Corrupt { .. } => ErrorClass::Corrupt,
         }

@@ -21,9 +21,13 @@ pub(crate) fn users_of(path: &Path) -> Users {
     any(|process| is_git(process) && process.mentions(path) || process.holds_open(path))
 }
 
-/// Whether a process, of those that can be seen, has its working directory below `path`.
-pub(crate) fn works_in(path: &Path) -> bool {
-    any(|process| process.works_in(path)) == Users::Some
+/// A process that can be seen and has its working directory below `path`: its number, and the short name of its program.
+pub(crate) fn works_in(path: &Path) -> Option<(i32, String)> {
+    let found = others()
+        .ok()?
+        .into_iter()
+        .find(|process| process.works_in(path))?;
+    Some((found.pid(), String::from_utf8_lossy(&found.name()).into_owned()))
 }
 
 /// Whether a git process works in one of the directories: there, or with it among its arguments.

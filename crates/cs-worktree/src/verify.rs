@@ -57,7 +57,7 @@ impl Worktrees {
     /// It cannot be moved. What cannot be deleted is left to the next emptying of the trash.
     pub async fn remove_throwaway(&self, name: &RunKey) -> Result<bool, WorktreeError> {
         let dir = self.throwaway_dir(name);
-        if procs::works_in(&dir) {
+        if procs::works_in(&dir).is_some() {
             return Ok(false);
         }
         self.remove_throwaway_dir(&dir).await?;

@@ -221,13 +221,26 @@ async fn answered(cx: &Context, settling: &Settling, answer: &Answer) -> Result<
                 }
                 (Some(_), _, _) => format!("asks; `cs-panel answer {card} TEXT` answers"),
                 (None, _, true) => "waits for the answer to its question".to_owned(),
-                (None, Some(_), false) => "answered".to_owned(),
-                (None, None, false) => "finished without words".to_owned(),
+                (None, turn, false) => {
+                    let how = turn.map_or("finished without words", |_| "answered");
+                    format!("{how}; {}", looks(row))
+                }
             };
             cx.out(&format!("answered {run} attempt {epoch} of card {card}: {what}"));
         }
     }
     Ok(true)
+}
+
+/// What a person can do when an agent has come to its end.
+fn looks(row: &ClaimedRun) -> String {
+    let card = row.card.short();
+    match row.codebase {
+        Some(_) => format!(
+            "`cs-panel show {card}` reads it, `cs-panel diff {card}` shows what it changed, `cs-panel land {card}` lands that"
+        ),
+        None => format!("`cs-panel show {card}` reads it"),
+    }
 }
 
 async fn gave_up(cx: &Context, settling: &Settling, failure: &GiveUp) -> Result<bool, Trouble> {

@@ -25,11 +25,19 @@ impl Daemon {
         }
         let cards = match self.cx.deps.record.cards.cards(CardFilter::All).await {
             Ok(cards) => cards.rows,
-            Err(error) => return self.say_not_swept(&error),
+            Err(error) => {
+                return self
+                    .say_not_swept(format!("trees of finished cards stay for now: {}", chain(&error)));
+            }
         };
-        for summary in cards.into_iter().filter(|summary| self.may_be_swept(summary)) {
+        let cards = cards.into_iter().filter(|summary| self.may_be_swept(summary));
+        for summary in cards.collect::<Vec<_>>() {
             if let Err(error) = self.sweep_tree(&summary.card).await {
-                self.say_not_swept(&error);
+                let card = summary.card.id.short();
+                self.say_not_swept(format!(
+                    "the tree of card {card}, which is over, stays for now: {}",
+                    chain(&error)
+                ));
             }
         }
     }
@@ -64,11 +72,11 @@ impl Daemon {
         }
     }
 
-    fn say_not_swept(&self, error: &(dyn std::error::Error + 'static)) {
-        tracing::warn!(error, "a tree of a finished card was not swept");
-        self.cx.said(&format!(
-            "a tree of a finished card stays for now: {}",
-            chain(error)
-        ));
+    /// Says it once, however often it is tried.
+    fn say_not_swept(&mut self, why: String) {
+        tracing::warn!(why, "a tree of a finished card was not swept");
+        if self.unswept.insert(why.clone()) {
+            self.cx.said(&why);
+        }
     }
 }

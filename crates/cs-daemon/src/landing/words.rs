@@ -36,7 +36,7 @@ impl Landed<'_> {
         if let Some(evidence) = self.evidence {
             report.push_str(&format!(
                 " The verify command passed on that commit in {}.",
-                seconds(evidence.duration_ms)
+                evidence.took()
             ));
         }
         report.push_str(&more);
@@ -62,7 +62,7 @@ pub(super) fn not_pushed(base: &str, published: &Published) -> ResultRow {
         )
     } else {
         format!(
-            "Not landed, since it could not be pushed: {}. Nothing has moved here; then accept it again.",
+            "Not landed, and nothing has moved here, since it could not be pushed: {}. Then accept it again.",
             published.verdict.public()
         )
     };
@@ -94,7 +94,7 @@ impl Merged {
             Self::Cleanly | Self::Not { why: None } => String::new(),
             Self::Verified(evidence) => format!(
                 " The verify command passed on its merge with {base} in {}.",
-                seconds(evidence.duration_ms)
+                evidence.took()
             ),
             Self::Conflicts { is_verified: false } => format!(" It conflicts with {base} as it is now."),
             Self::Conflicts { is_verified: true } => {
@@ -140,9 +140,12 @@ pub(super) fn stopped() -> ResultRow {
     }
 }
 
+/// How a report to an agent begins.
+const TO_THE_AGENT: &str = "Your work ";
+
 /// The card and the base changed the same thing: its agent gets the files, what git says, and both sides.
 pub(super) fn conflict(base: &str, found: &Conflict) -> ResultRow {
-    let mut report = format!("Your work conflicts with {base} and was not landed.");
+    let mut report = format!("{TO_THE_AGENT}conflicts with {base} and was not landed.");
     if let Some(at) = &found.at {
         report.push_str(&format!(
             " Commit {} cannot be made again on top of it.",
@@ -180,10 +183,10 @@ fn sides(file: &ConflictedFile) -> String {
 pub(super) fn verify_failed(plan: &Move, evidence: Evidence, said: &str) -> ResultRow {
     let base = plan.base_branch.as_str();
     let mut report = format!(
-        "Your work was merged with {base} to try it, and the verify command failed on the result: {} after {}. Nothing has landed.\
+        "{TO_THE_AGENT}was merged with {base} to try it, and the verify command failed on the result: {} after {}. Nothing has landed.\
          \nCommand: {}",
         evidence.exit,
-        seconds(evidence.duration_ms),
+        evidence.took(),
         evidence.command
     );
     if evidence.exit == VerifyExit::TimedOut {
@@ -204,13 +207,6 @@ pub(super) fn verify_failed(plan: &Move, evidence: Evidence, said: &str) -> Resu
     ResultRow::VerifyFailed { report, evidence }
 }
 
-fn seconds(duration_ms: u64) -> String {
-    if duration_ms < 1_000 {
-        return format!("{duration_ms} ms");
-    }
-    format!("{} s", duration_ms / 1_000)
-}
-
 pub(super) fn list(files: &[RepoPath]) -> String {
     const SHOWN: usize = 20;
     let shown: Vec<String> = files.iter().take(SHOWN).map(ToString::to_string).collect();
@@ -222,11 +218,41 @@ pub(super) fn list(files: &[RepoPath]) -> String {
     }
 }
 
-/// The line for people, with a fixed first word (UI-2): a report that begins with that word does not say it again.
+/// The line for people, with a fixed first word (UI-2): a report that begins with that word does not say it again, and one that
+/// speaks to the agent is turned to the person.
 pub(super) fn told(word: &str, card: &str, report: &str) -> String {
     let line = report.lines().next().unwrap_or_default();
+    if let Some(rest) = line.strip_prefix(TO_THE_AGENT) {
+        return format!("{word} card {card}: its work {rest}");
+    }
     match line.split_once(' ') {
         Some((first, rest)) if first.eq_ignore_ascii_case(word) => format!("{word} card {card} {rest}"),
         _ => format!("{word} card {card}: {line}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_for_an_agent_is_said_of_it_to_a_person() {
+        let found = Conflict {
+            at: None,
+            files: Vec::new(),
+            messages: Vec::new(),
+            shown: Vec::new(),
+        };
+        let ResultRow::Conflict { report } = conflict("main", &found) else {
+            unreachable!("it is a conflict");
+        };
+        assert_eq!(
+            told("conflict", "1a2b3c4d", &report),
+            "conflict card 1a2b3c4d: its work conflicts with main and was not landed."
+        );
+        assert_eq!(
+            told("landed", "1a2b3c4d", "Landed on main."),
+            "landed card 1a2b3c4d on main."
+        );
     }
 }

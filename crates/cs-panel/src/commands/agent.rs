@@ -25,6 +25,8 @@ pub(crate) enum AgentCommand {
     Add(AddArgs),
     /// Take an agent out of the configuration file.
     Remove(RemoveArgs),
+    /// Make an agent the default: that of a card which names none.
+    Default(DefaultArgs),
     /// List the agents of this machine: version, sign-in, and which take no work for now, until when and why.
     List,
     /// Say that the cause is mended for which an agent takes no work on this machine.
@@ -33,6 +35,12 @@ pub(crate) enum AgentCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct RemoveArgs {
+    /// The agent.
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DefaultArgs {
     /// The agent.
     name: String,
 }
@@ -90,6 +98,7 @@ pub(crate) async fn agent(app: &App, command: AgentCommand) -> Result<(), Failur
     match command {
         AgentCommand::Add(args) => add(app, args),
         AgentCommand::Remove(args) => remove(app, &args).await,
+        AgentCommand::Default(args) => default(app, &args),
         AgentCommand::List => list::list(app).await,
         AgentCommand::Unpark(args) => unpark(app, &args).await,
     }
@@ -142,10 +151,7 @@ fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
         argv.push(program.to_owned());
     }
     if argv.is_empty() {
-        return Err(Failure::Usage(format!(
-            "the harness `{kind}` drives any program, so say which: `cs-panel agent add {name} -- PROGRAM ARGUMENTS...`; or name an \
-             agent with `--harness`, such as `--harness claude`"
-        )));
+        return Err(Failure::Usage(no_program(&name, kind)));
     }
     if let Some(program) = argv.first_mut() {
         *program = usable_program(&app.env, program)?;
@@ -167,7 +173,50 @@ fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
             .json(&AgentWire::new(&name, &new.agent, config.default_agent.as_ref()).choosing(&new.choices));
     }
     app.out
-        .line(&format!("added agent {name} to {}", config.path.display()))
+        .line(&format!("added agent {name} to {}", config.path.display()))?;
+    if let (Err(_), Some(other)) = (
+        config.choose_agent(None),
+        config.agents.keys().find(|it| **it != name),
+    ) {
+        app.out.said(&format!(
+            "there is no default among several agents: `cs-panel agent default {other}` or `cs-panel agent default {name}` says which a \
+             card gets that names none"
+        ));
+    }
+    Ok(())
+}
+
+fn default(app: &App, args: &DefaultArgs) -> Result<(), Failure> {
+    let name = parse_name(&args.name)?;
+    let config = config::default_agent(&app.env, app.global.config.as_deref(), &name)?;
+    if app.global.json {
+        return app
+            .out
+            .json(&serde_json::json!({ "default_agent": name.as_str() }));
+    }
+    app.out.line(&format!(
+        "agent {name} is the default in {}: cards that name none get it",
+        config.path.display()
+    ))
+}
+
+/// Says how an agent is added that has no program of its own.
+fn no_program(name: &AgentName, kind: HarnessKind) -> String {
+    let (flags, or) = match kind {
+        HarnessKind::Plain => (
+            String::new(),
+            "; or name an agent with `--harness`, such as `--harness claude`",
+        ),
+        HarnessKind::JsonLines
+        | HarnessKind::Acp
+        | HarnessKind::Claude
+        | HarnessKind::Codex
+        | HarnessKind::Opencode
+        | HarnessKind::Pi => (format!(" --harness {kind}"), ""),
+    };
+    format!(
+        "the harness `{kind}` drives any program, so say which: `cs-panel agent add {name}{flags} -- PROGRAM ARGUMENTS...`{or}"
+    )
 }
 
 async fn remove(app: &App, args: &RemoveArgs) -> Result<(), Failure> {
@@ -192,7 +241,7 @@ async fn remove(app: &App, args: &RemoveArgs) -> Result<(), Failure> {
         .line(&format!("removed agent {name} from {}", config.path.display()))?;
     if was_default {
         app.out
-            .said("it was the default agent; there is none now, see default_agent in that file");
+            .said("it was the default agent; there is none now: `cs-panel agent default NAME` makes another one the default");
     }
     if let Some(first) = cards.first() {
         let all: Vec<String> = cards.iter().map(|card| card.short()).collect();

@@ -14,7 +14,7 @@ const ANSWER_MAX_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// The question, or a card with exactly one open question: an id, or the last digits of one.
+    /// The question, or a card with exactly one open question: an id, or the first or last of the digits that are shown.
     #[arg(value_name = "CARD|ASK")]
     to: String,
     /// The answer; `-` or nothing reads standard input.
@@ -63,7 +63,7 @@ async fn find(desk: &Desk, given: &str) -> Result<AskId, Failure> {
             "`{given}` fits card {card} and question {ask}; give more of the digits"
         ))),
         (None, None) => Err(Failure::plain(format!(
-            "there is no card and no question `{}`; give four or more of the last digits of an id: `cs-panel asks` lists \
+            "there is no card and no question `{}`; give four or more of the digits that `cs-panel asks` shows for \
              the open questions",
             text::one_line(given, 80)
         ))),

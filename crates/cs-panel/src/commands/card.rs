@@ -13,13 +13,13 @@ use crate::wire::CardWire;
 
 #[derive(Debug, Args)]
 pub(crate) struct CardArgs {
-    /// The card: its id, or the last digits of it.
+    /// The card: its id, or the first or last of the digits that are shown.
     card: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HandBackArgs {
-    /// The card: its id, or the last digits of it.
+    /// The card: its id, or the first or last of the digits that are shown.
     card: String,
     /// The agent that goes on with it.
     #[arg(long, value_name = "NAME", required_unless_present = "any_machine")]

@@ -1,15 +1,16 @@
 //! `cards`: the list.
 
 use clap::Args;
-use cs_model::{CardState, RunState, Time};
+use cs_daemon::control::{self, Poked};
+use cs_model::{CardState, LandingState, RunState, Time};
 use cs_record::{CardFilter, CardSummary, ReadyFor};
 
 use super::listed;
-use crate::app::App;
+use crate::app::{App, Desk};
 use crate::failure::Failure;
 use crate::standstill::Standstills;
 use crate::text;
-use crate::waiting::Here;
+use crate::waiting::{Here, Room};
 use crate::wire::SummaryWire;
 
 #[derive(Debug, Args)]
@@ -48,9 +49,11 @@ pub(crate) async fn cards(app: &App, args: &CardsArgs) -> Result<(), Failure> {
             .said(&format!("no cards{more}; begin one with `cs-panel send MESSAGE`"));
         return Ok(());
     }
+    say_without_daemon(app, &desk, &cards).await;
     let now = app.now();
     let mut here = Here::read(app, &desk).await?;
     here.still = still;
+    here.room = Room::Row;
     let row = |summary: &CardSummary| {
         let card = &summary.card;
         vec![
@@ -66,6 +69,25 @@ pub(crate) async fn cards(app: &App, args: &CardsArgs) -> Result<(), Failure> {
         &["CARD", "STATE", "CODEBASE", "AGENT", "CHANGED", "TITLE"],
         cards.iter().map(row).collect(),
     )
+}
+
+/// Says that nobody looks after what a list shows as being under way on this machine, where that is so.
+pub(crate) async fn say_without_daemon(app: &App, desk: &Desk, cards: &[CardSummary]) {
+    let runs = |card: &CardSummary| {
+        let live = card.live.as_ref();
+        live.is_some_and(|run| run.state == RunState::Running && run.machine == desk.machine)
+    };
+    let lands =
+        |card: &CardSummary| card.landing.is_some() && card.card.machine.is_none_or(|it| it == desk.machine);
+    if !cards.iter().any(|card| runs(card) || lands(card)) {
+        return;
+    }
+    if control::poke(&desk.state).await == Poked::NoDaemon {
+        app.out.said(
+            "no daemon runs here: what runs or lands is shown as the last one left it, and goes no further on the record; `cs-panel run` \
+             starts one",
+        );
+    }
 }
 
 /// Says in a few words what a card does or waits for, as seen from this machine. `all` are the cards that are not over.
@@ -88,12 +110,10 @@ pub(crate) fn doing(summary: &CardSummary, all: &[CardSummary], here: &Here, now
         );
     }
     if let Some(ask) = summary.open_asks.first() {
-        return if ask.offer.is_some() {
-            "offers to land"
-        } else {
-            "asks"
-        }
-        .to_owned();
+        return match &ask.offer {
+            Some(_) => format!("offers to land{}", came_of(summary)),
+            None => "asks".to_owned(),
+        };
     }
     let ready = summary.card.ready;
     let waits = ready.what != ReadyFor::Nothing;
@@ -122,7 +142,31 @@ pub(crate) fn doing(summary: &CardSummary, all: &[CardSummary], here: &Here, now
         ReadyFor::Nothing if summary.card.state == CardState::Open && summary.is_ending => {
             "waits for the end of its former agent".to_owned()
         }
-        ReadyFor::Nothing if summary.card.state == CardState::Open => "waits for you".to_owned(),
+        ReadyFor::Nothing if summary.card.state == CardState::Open => {
+            format!("waits for you{}", came_of(summary))
+        }
         ReadyFor::Nothing => summary.card.state.to_string(),
+    }
+}
+
+/// Whether a card waits for what a person says next, and asks nothing.
+pub(crate) fn waits_for_a_person(summary: &CardSummary) -> bool {
+    let is_at_work = summary.live.is_some() || summary.landing.is_some();
+    let is_left = summary.is_ending || summary.left_behind.is_some();
+    summary.card.state == CardState::Open
+        && summary.card.ready.what == ReadyFor::Nothing
+        && summary.open_asks.is_empty()
+        && !is_at_work
+        && !is_left
+}
+
+/// Says what came of the last landing of a card, where its work is not on its base for that.
+fn came_of(summary: &CardSummary) -> &'static str {
+    match summary.last_landing {
+        Some(LandingState::Refused) => " (landing refused)",
+        Some(LandingState::Published) => " (published)",
+        Some(LandingState::Conflict) => " (landing in conflict)",
+        Some(LandingState::VerifyFailed) => " (verify failed)",
+        Some(LandingState::Landed | LandingState::Accepted | LandingState::Running) | None => "",
     }
 }

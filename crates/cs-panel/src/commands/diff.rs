@@ -12,7 +12,7 @@ use crate::patch::{self, FileStat};
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The card: its id, or the last digits of it.
+    /// The card: its id, or the first or last of the digits that are shown.
     card: String,
     /// Only the files, and how many lines of each were added and removed.
     #[arg(long)]

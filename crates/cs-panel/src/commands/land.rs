@@ -20,7 +20,7 @@ const FILES_LISTED: usize = 50;
 
 #[derive(Debug, Args)]
 pub(crate) struct LandArgs {
-    /// The card: its id, or the last digits of it.
+    /// The card: its id, or the first or last of the digits that are shown.
     card: String,
     /// Land on this branch of yours in the place of the card's base.
     #[arg(long, value_name = "BRANCH")]

@@ -13,7 +13,7 @@ use crate::text;
 
 #[derive(Debug, Args)]
 pub(crate) struct OpenArgs {
-    /// The card: its id, or the last digits of it.
+    /// The card: its id, or the first or last of the digits that are shown.
     card: String,
     /// Start your shell there, with CS_PANEL_CARD set.
     #[arg(long, conflicts_with = "worktree")]

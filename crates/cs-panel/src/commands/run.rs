@@ -1,12 +1,18 @@
 //! `run`: the daemon.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use clap::Args;
-use cs_daemon::{Alone, Daemon, DaemonError, Ended, GoingOn, LandingLeft, LandingStage, Mode};
+use cs_daemon::control::{self, Poked};
+use cs_daemon::{
+    Alone, Daemon, DaemonError, Ended, GoingOn, LandingLeft, LandingStage, Mode, StateDir, StateError,
+    StateLock,
+};
 use cs_record::CardFilter;
 use cs_record::RecordError;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
 
 use crate::app::{App, Desk};
 use crate::config::{ADD_AN_AGENT, Config};
@@ -15,6 +21,11 @@ use crate::record::Place;
 use crate::waiting::{Here, Kept};
 use crate::watch::RecordWatch;
 use crate::{os, text, wiring};
+
+/// How long a daemon that answers nobody any more may hold the state directory.
+const HANDOVER_LIMIT: Duration = Duration::from_secs(2);
+/// Between two looks whether it has gone.
+const HANDOVER_STEP: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -27,7 +38,7 @@ pub(crate) struct RunArgs {
 pub(crate) async fn run(app: &App, args: &RunArgs) -> Result<(), Failure> {
     let config = app.config()?;
     let desk = app.desk().await?;
-    let lock = desk.state.lock()?;
+    let lock = lock(&desk.state).await?;
     let deps = wiring::deps(app, &desk, &config, config.slots).await?;
     let leave = leave()?;
     greet(app, &desk, &config, args.once)?;
@@ -44,6 +55,21 @@ pub(crate) async fn run(app: &App, args: &RunArgs) -> Result<(), Failure> {
     match ended {
         Ended::Idle { .. } => tell_kept(app, &desk).await,
         Ended::AdmissionClosed { .. } | Ended::Detached { .. } => Ok(()),
+    }
+}
+
+/// Takes the state directory. A daemon that was just killed may hold it for a moment more, and answers nobody: that is waited for.
+async fn lock(state: &StateDir) -> Result<StateLock, Failure> {
+    let until = Instant::now() + HANDOVER_LIMIT;
+    loop {
+        match state.lock() {
+            Err(StateError::Busy { .. })
+                if Instant::now() < until && control::poke(state).await == Poked::NoDaemon =>
+            {
+                tokio::time::sleep(HANDOVER_STEP).await;
+            }
+            locked => return Ok(locked?),
+        }
     }
 }
 
@@ -235,5 +261,23 @@ impl From<DaemonError> for Failure {
                 Some(_) | None => None,
             });
         refusal.map_or(Self::Failed(error), Self::Refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_daemon_that_dies_is_waited_for_and_one_that_stays_is_not() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let state = StateDir::open(&dir.path().join("state")).expect("it opens");
+        let former = state.lock().expect("nobody has it");
+        // It goes once the first look has found it.
+        let leaves = async { drop(former) };
+        let (taken, ()) = tokio::join!(lock(&state), leaves);
+        let taken = taken.expect("the former one has gone");
+        assert!(matches!(lock(&state).await, Err(Failure::Refused(_))));
+        drop(taken);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum SalvageCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only what is kept of this card: its id, or the last digits of it.
+    /// Only what is kept of this card: its id, or the first or last of the digits that are shown.
     card: Option<String>,
     /// Only what is kept of this codebase.
     #[arg(long, value_name = "NAME", conflicts_with = "card")]

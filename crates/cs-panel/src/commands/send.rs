@@ -6,7 +6,7 @@ mod permission;
 use std::io::Read;
 
 use clap::Args;
-use cs_model::{CardId, CodebaseId, IdSource, Opening, Priority, Time, TurnId};
+use cs_model::{AgentName, CardId, CodebaseId, IdSource, Opening, Priority, Time, TurnId};
 use cs_record::{Choice, Codebase, Plan, Send, SendTo};
 use cs_worktree::{Inspection, Repository, WorktreeError};
 use time::OffsetDateTime;
@@ -34,8 +34,8 @@ const TITLE_MAX_CHARS: usize = 200;
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// Send to this card instead of a new one: its id, or the last digits of it.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["title", "codebase", "agent"])]
+    /// Send to this card instead of a new one: its id, or the first or last of the digits that are shown.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["title", "codebase"])]
     card: Option<String>,
     /// The title of the new card [default: the first line of the message].
     #[arg(long)]
@@ -68,7 +68,7 @@ struct PlanArgs {
     at: Option<OffsetTime>,
     /// Start it after a while, such as `2h` or `1day 30min`.
     #[arg(long = "in", id = "in", value_name = "SPAN")]
-    span: Option<humantime::Duration>,
+    span: Option<Span>,
     /// Which of two ready cards goes first: the larger number, from -100 to 100 [default: 0].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<Priority>,
@@ -88,6 +88,19 @@ impl std::str::FromStr for OffsetTime {
     }
 }
 
+/// A while, as people write it.
+#[derive(Debug, Clone, Copy)]
+struct Span(std::time::Duration);
+
+impl std::str::FromStr for Span {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let span = humantime::parse_duration(text);
+        span.map(Self)
+            .map_err(|_| "expected numbers with their units, such as `30min`, `2h` or `1day 12h`".to_owned())
+    }
+}
+
 impl PlanArgs {
     /// Finds the cards that are meant.
     async fn resolve(&self, app: &App, desk: &Desk) -> Result<Plan, Failure> {
@@ -95,7 +108,7 @@ impl PlanArgs {
         for card in &self.after {
             after.push(desk.ports.reads.find_card(card).await?);
         }
-        let span = self.span.map(|span| app.now().plus(span.into()));
+        let span = self.span.map(|Span(span)| app.now().plus(span));
         Ok(Plan {
             after,
             not_before: self.at.map(|OffsetTime(at)| at).or(span),
@@ -133,6 +146,9 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
     if let Some(card) = &args.card {
         let desk = app.desk().await?;
         let card = desk.ports.reads.find_card(card).await?;
+        if let Some(agent) = args.agent.as_deref().map(parse_name).transpose()? {
+            return Err(other_agent(card, &agent));
+        }
         let choice = args.choice.of_card(app, &desk, card).await?;
         let plan = args.plan.resolve(app, &desk).await?;
         return deliver(app, &desk, SendTo::Card(card), (body, plan, choice), None).await;
@@ -165,6 +181,15 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
     };
     let plan = args.plan.resolve(app, &desk).await?;
     deliver(app, &desk, to, (body, plan, choice), Some(place)).await
+}
+
+/// Says how a card that is there gets another agent.
+fn other_agent(card: CardId, agent: &AgentName) -> Failure {
+    let short = card.short();
+    Failure::Usage(format!(
+        "card {short} has its agent, nothing was sent; give it to another with `cs-panel hand-back {short} --agent {agent}`, then send \
+         this again without --agent"
+    ))
 }
 
 async fn deliver(

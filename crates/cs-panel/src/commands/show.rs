@@ -2,16 +2,17 @@
 
 mod base;
 mod complaint;
+mod landings;
 mod prepared;
 
 use std::fmt::Write as _;
 
 use clap::Args;
 use cs_model::{AskState, AskTo, Priority, RunState, Time, TurnSeq};
-use cs_record::{Ask, Card, CardDetail, CardFilter, CardSummary, Landing, LeftBehind, Run, Turn};
+use cs_record::{Ask, Card, CardDetail, CardFilter, CardSummary, LeftBehind, Run, Turn};
 use cs_settle::Usage;
 
-use super::{cards, tail};
+use super::{cards, place, tail};
 use crate::app::{App, Desk};
 use crate::failure::Failure;
 use crate::standstill::Standstills;
@@ -26,8 +27,13 @@ const LINES_SHOWN: usize = 12;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The card: its id, or the last digits of it.
+    /// The card: its id, or the first or last of the digits that are shown.
     card: String,
+}
+
+/// Adds a line to a page.
+macro_rules! line {
+    ($page:expr, $($text:tt)*) => { writeln!($page, $($text)*).expect("a String takes everything") };
 }
 
 /// Carries out `show`.
@@ -54,19 +60,20 @@ pub(crate) async fn show(app: &App, args: &ShowArgs) -> Result<(), Failure> {
     let all = desk.ports.reads.cards(CardFilter::Current).await?.rows;
     let mut here = Here::read(app, &desk).await?;
     here.still = still;
-    let doing = cards::doing(&summary(&detail), &all, &here, now);
+    let summary = summary(&detail);
+    let doing = cards::doing(&summary, &all, &here, now);
+    let is_kept = !summary.waits_for.is_empty() || here.keeps(&summary, &all, now).is_some();
     let in_base = base::holds_offer(app, &desk, &detail).await;
+    cards::say_without_daemon(app, &desk, std::slice::from_ref(&summary)).await;
     let mut page = head(&detail, behind, now, &doing);
-    page.push_str(&runs(&desk, &detail.runs, now)?);
+    if cards::waits_for_a_person(&summary) && !detail.runs.is_empty() {
+        line!(page, "  next      {}", next(&summary));
+    }
+    page.push_str(&runs(&desk, &detail.runs, is_kept, now)?);
     page.push_str(&asks(&detail, in_base, now));
-    page.push_str(&landings(&detail.landings, now));
-    page.push_str(&newest(&turns, &detail.runs, skipped, now));
+    page.push_str(&landings::page(&detail.landings, now));
+    page.push_str(&newest(&turns, &detail, skipped, now));
     app.out.line(&page)
-}
-
-/// Adds a line to a page.
-macro_rules! line {
-    ($page:expr, $($text:tt)*) => { writeln!($page, $($text)*).expect("a String takes everything") };
 }
 
 fn head(detail: &CardDetail, behind: Option<usize>, now: Time, doing: &str) -> String {
@@ -89,6 +96,9 @@ fn head(detail: &CardDetail, behind: Option<usize>, now: Time, doing: &str) -> S
     );
     if let Some(base) = &card.base {
         line!(page, "  base      {}", base::words(base, behind));
+    }
+    if let Some(branch) = branch(detail) {
+        line!(page, "  branch    {}", text::one_line(branch.as_str(), 200));
     }
     line!(page, "  agent     {}{}", card.agent, chosen(card));
     line!(page, "  person    {}", card.person);
@@ -116,6 +126,22 @@ fn head(detail: &CardDetail, behind: Option<usize>, now: Time, doing: &str) -> S
         line!(page, "  used      {used}");
     }
     page
+}
+
+/// The branch that holds the work of a card, once an agent was given it.
+fn branch(detail: &CardDetail) -> Option<cs_worktree::BranchName> {
+    let spec = place::spec_of(&detail.card).ok()??;
+    (!detail.runs.is_empty()).then_some(spec.branch)
+}
+
+/// What a person can say about a card that waits for them and asks nothing.
+fn next(summary: &CardSummary) -> String {
+    let card = summary.card.id.short();
+    let more = format!("say more: cs-panel send --card {card} MESSAGE");
+    match summary.card.codebase {
+        Some(_) => format!("look: cs-panel diff {card}   land it: cs-panel land {card}   {more}"),
+        None => format!("look: cs-panel open {card}   {more}"),
+    }
 }
 
 /// Says what a person chose for the agent of a card.
@@ -147,6 +173,7 @@ fn summary(detail: &CardDetail) -> CardSummary {
             .iter()
             .find(|landing| !landing.state.is_over())
             .cloned(),
+        last_landing: detail.landings.last().map(|landing| landing.state),
         waits_for: detail.waits_for.clone(),
     }
 }
@@ -178,7 +205,8 @@ fn used(usage: Usage) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn runs(desk: &Desk, runs: &[Run], now: Time) -> Result<String, Failure> {
+/// `is_kept` says that something is in the way of what is due.
+fn runs(desk: &Desk, runs: &[Run], is_kept: bool, now: Time) -> Result<String, Failure> {
     let state = &desk.state;
     let mut page = String::new();
     for run in runs {
@@ -224,7 +252,7 @@ fn runs(desk: &Desk, runs: &[Run], now: Time) -> Result<String, Failure> {
         if let Some(used) = told.and_then(|told| used(told.all)) {
             line!(page, "  used {used}");
         }
-        if let Some(again) = run.again_at {
+        if let Some(again) = run.again_at.filter(|again| *again > now || !is_kept) {
             line!(page, "  goes on {}", text::due(now, again));
         }
     }
@@ -274,7 +302,12 @@ fn asks(detail: &CardDetail, in_base: bool, now: Time) -> String {
             );
         }
         if let Some(answer) = &ask.answer {
-            line!(page, "  answer: {}", text::one_line(answer, 1_000));
+            let above = landings::said_above(&detail.landings, answer);
+            line!(
+                page,
+                "  answer: {}",
+                above.unwrap_or_else(|| text::one_line(answer, 1_000))
+            );
         }
         if ask.state == AskState::Open {
             if in_base && ask.offer.is_some() {
@@ -300,44 +333,7 @@ pub(crate) fn how_to_answer(ask: &Ask) -> String {
     format!("answer it: cs-panel answer {short} TEXT")
 }
 
-fn landings(landings: &[Landing], now: Time) -> String {
-    let mut page = String::new();
-    for landing in landings {
-        let by = &landing.accepted_by;
-        let when = text::ago(now, landing.accepted_at);
-        let onto = landing.base.as_deref().unwrap_or_default();
-        let onto = if onto.is_empty() {
-            String::new()
-        } else {
-            format!(" on {}", text::one_line(onto, 200))
-        };
-        line!(
-            page,
-            "\nlanding {}{onto}: {}, accepted by {by} {when}",
-            landing.id.short(),
-            landing.state
-        );
-        if let Some(commit) = &landing.commit {
-            line!(page, "  commit {}", text::one_line(commit, 80));
-        }
-        if let Some(evidence) = &landing.evidence {
-            line!(
-                page,
-                "  verify `{}` on {} ended with {} after {} s",
-                text::one_line(&evidence.command, 200),
-                text::one_line(evidence.commit.get(..12).unwrap_or(&evidence.commit), 80),
-                evidence.exit,
-                evidence.duration_ms.div_ceil(1_000)
-            );
-        }
-        if let Some(result) = &landing.result {
-            page.push_str(&text::indented(result, "  "));
-        }
-    }
-    page
-}
-
-fn newest(turns: &[Turn], runs: &[Run], skipped: u32, now: Time) -> String {
+fn newest(turns: &[Turn], detail: &CardDetail, skipped: u32, now: Time) -> String {
     let mut page = String::new();
     if skipped > 0 {
         line!(
@@ -347,7 +343,11 @@ fn newest(turns: &[Turn], runs: &[Run], skipped: u32, now: Time) -> String {
         );
     }
     for turn in turns {
-        line!(page, "\n{}", tail::turn_head(turn, runs, now));
+        line!(page, "\n{}", tail::turn_head(turn, &detail.runs, now));
+        if let Some(above) = landings::said_above(&detail.landings, &turn.body) {
+            line!(page, "  {above}");
+            continue;
+        }
         let body = text::indented(&turn.body, "  ");
         let lines: Vec<&str> = body.lines().collect();
         for line in lines.iter().take(LINES_SHOWN) {

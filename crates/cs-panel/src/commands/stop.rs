@@ -21,9 +21,12 @@ const HANDOVER_LIMIT: Duration = Duration::from_secs(20);
 /// Between two looks at who is there.
 const HANDOVER_STEP: Duration = Duration::from_millis(50);
 
+/// So long a person waits without a word.
+const SILENT_FOR: Duration = Duration::from_secs(1);
+
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
-    /// The card: its id, or the last digits of it.
+    /// The card: its id, or the first or last of the digits that are shown.
     card: String,
 }
 
@@ -86,7 +89,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
     };
     forget_pauses(&desk, card).await?;
     let begun = running_landing(&desk, card).await?;
-    let (stopped, who) = close(app, &desk, card).await?;
+    let (stopped, who) = patiently(app, card, close(app, &desk, card)).await?;
     let (executions_closed, left) = match stopped {
         Stopped::Closed { executions } => (executions, not_proven(&desk, card).await?),
         Stopped::Incomplete { left } => (0, left),
@@ -107,6 +110,19 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
             who,
         },
     )
+}
+
+/// Waits for the end of what runs of a card, and says so once where that takes long.
+async fn patiently<T>(app: &App, card: CardId, closing: impl Future<Output = T>) -> T {
+    let mut closing = std::pin::pin!(closing);
+    if let Ok(closed) = tokio::time::timeout(SILENT_FOR, closing.as_mut()).await {
+        return closed;
+    }
+    app.out.said(&format!(
+        "what runs of card {} was asked to end; waiting for it, and in a few seconds it is ended by force",
+        card.short()
+    ));
+    closing.await
 }
 
 /// Forgets the pauses that wait for the next attempts of a card: what is sent to it later is not held by them.

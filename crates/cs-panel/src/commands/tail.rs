@@ -22,7 +22,7 @@ const PAGE: u32 = 200;
 
 #[derive(Debug, Args)]
 pub(crate) struct TailArgs {
-    /// The card: its id, or the last digits of it.
+    /// The card: its id, or the first or last of the digits that are shown.
     card: String,
     /// Go on until interrupted.
     #[arg(short, long)]

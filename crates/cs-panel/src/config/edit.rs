@@ -51,6 +51,17 @@ pub(crate) fn remove_agent(env: &Env, given: Option<&Path>, name: &AgentName) ->
     })
 }
 
+/// Makes an agent the default in the file.
+///
+/// # Errors
+/// The file is broken, has no such agent, or cannot be written; it is then untouched.
+pub(crate) fn default_agent(env: &Env, given: Option<&Path>, name: &AgentName) -> Result<Config, Failure> {
+    change(env, given, |present, text| {
+        present.choose_agent(Some(name))?;
+        with_default(text, name.as_str()).map_err(|error| unchanged(&present.path, error))
+    })
+}
+
 /// Says in the file what an agent may do.
 ///
 /// # Errors
@@ -97,6 +108,12 @@ fn without_agent(text: &str, name: &str, is_default: bool) -> Result<String, tom
     if is_default {
         document.remove("default_agent");
     }
+    Ok(document.to_string())
+}
+
+fn with_default(text: &str, name: &str) -> Result<String, toml_edit::TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    document["default_agent"] = value(name);
     Ok(document.to_string())
 }
 
@@ -237,6 +254,23 @@ mod tests {
             ),
             "agents = { y = { command = [\"z\"] }}\n"
         );
+    }
+
+    #[test]
+    fn the_default_agent_is_named_once_and_the_rest_stays() {
+        let made = |text: &str| with_default(text, "x").expect("it is TOML");
+        assert_eq!(
+            made("default_agent = \"y\"\nslots = 1 # few\n"),
+            "default_agent = \"x\"\nslots = 1 # few\n"
+        );
+        let added = made(&format!("# mine\n{NEW}"));
+        let read = Config::parse("c.toml".into(), added.clone().into_bytes()).expect("it is right");
+        assert_eq!(
+            read.default_agent.as_ref().map(AgentName::as_str),
+            Some("x"),
+            "{added}"
+        );
+        assert!(added.contains("# mine\n") && added.ends_with(NEW), "{added}");
     }
 
     #[test]

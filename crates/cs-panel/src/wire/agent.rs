@@ -135,6 +135,8 @@ impl AgentWire {
     /// What keeps it from work, in a few words.
     pub(crate) fn state_words(&self) -> String {
         let hindrance = self.hindrance.as_ref().map(|hindrance| hindrance.words.clone());
+        // That stands beside it.
+        let hindrance = hindrance.filter(|words| words != self.sign_in_words());
         let park = self.parked.as_ref().map(ParkWire::words);
         [hindrance, park]
             .into_iter()

@@ -75,7 +75,10 @@ fn an_agent_must_be_a_program_with_a_name_of_its_own() {
     shots += &desk.run(&["send", "--agent", "yours", "hello"]);
     shots += &desk.run(&["agent", "add", "other", "--json-lines", "--", "cat", "a b"]);
     shots += &desk.run(&["send", "hello"]);
+    shots += &desk.run(&["agent", "default", "third"]);
+    shots += &desk.run(&["agent", "default", "other"]);
     shots += &desk.run(&["agent", "list"]);
+    shots += &desk.run(&["agent", "remove", "other"]);
     assert_snapshot!("agents", shots);
 }
 
@@ -316,7 +319,9 @@ fn a_recording_that_is_no_text_is_explained_as_far_as_it_goes() {
         "errors",
         "out",
     ];
-    assert_snapshot!("no_text_explained", desk.run(&words));
+    let mut shots = desk.run(&words);
+    shots += &desk.run(&[&words[..], &["--json"]].concat());
+    assert_snapshot!("no_text_explained", shots);
 }
 
 #[test]
@@ -326,6 +331,9 @@ fn wrong_usage_shows_what_is_right() {
     shots += &desk.run(&["run", "--twice"]);
     shots += &desk.run(&["send", "--card", "beefbeef", "--title", "x", "y"]);
     shots += &desk.run(&["agent", "add", "mine"]);
+    shots += &desk.run(&["agent", "add", "mine", "--harness", "acp"]);
+    shots += &desk.run(&["agent", "add", "mine", "--json-lines"]);
+    shots += &desk.run(&["send", "--in", "soon", "x"]);
     for flag in ["--state-dir", "--database-url", "--config"] {
         shots += &desk.run(&["demo", flag, "mine"]);
     }

@@ -21,6 +21,7 @@ fn a_message_becomes_a_card_on_the_repository_around_it() {
     shots += &desk.run(&["diff", &card]);
     shots += &desk.run(&["land", &card]);
     shots += &desk.run_with(&["send", "--card", &card], "And the first\n");
+    shots += &desk.run(&["send", "--card", &card, "--agent", "other", "And the last"]);
     shots += &desk.run(&["send", "--codebase", "work", "Another"]);
     shots += &desk.run(&["codebase", "add", ".", "--name", "other"]);
     assert_snapshot!("message", shots);

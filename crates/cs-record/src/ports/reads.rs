@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use cs_model::{AskId, AskState, AskTo, CardId, TurnSeq, TurnState};
+use cs_model::{AskId, AskState, AskTo, CardId, LandingState, TurnSeq, TurnState};
 
 use crate::{Aggregate, Ask, Card, Landing, LeftBehind, Listed, RecordError, Run, Turn, TurnMark};
 
@@ -35,6 +35,8 @@ pub struct CardSummary {
     pub waiting_turns: u32,
     /// Its landing that is not over.
     pub landing: Option<Landing>,
+    /// How the landing stands that was accepted last, over or not.
+    pub last_landing: Option<LandingState>,
     /// The cards that it waits for and that are not done, by id.
     pub waits_for: Vec<CardId>,
 }
@@ -59,7 +61,7 @@ pub struct CardDetail {
 /// Reads for people. A read locks nothing and is consistent within one call.
 #[async_trait]
 pub trait CardReads: fmt::Debug + Send + Sync {
-    /// Finds a card by its full id, or by 4 or more of the last hexadecimal digits of it.
+    /// Finds a card by its full id, by 4 or more of the last hexadecimal digits of it, or by 4 or more of the first of its last eight.
     ///
     /// # Errors
     /// Not found; ambiguous when several cards fit.
@@ -98,9 +100,9 @@ pub trait CardReads: fmt::Debug + Send + Sync {
 }
 
 impl CardSummary {
-    /// Makes the summary of a card from its aggregate and the name of its codebase.
+    /// Makes the summary of a card from its aggregate, the name of its codebase and what came of its last landing.
     #[must_use]
-    pub fn of(aggregate: Aggregate, codebase: Option<String>) -> Self {
+    pub fn of(aggregate: Aggregate, codebase: Option<String>, last_landing: Option<LandingState>) -> Self {
         let unanswered = |turn: &&TurnMark| matches!(turn.state, TurnState::Pending | TurnState::Leased);
         let waiting = aggregate.turns.iter().filter(unanswered).count();
         let landing = aggregate.live_landing().cloned();
@@ -117,6 +119,7 @@ impl CardSummary {
             open_asks,
             waiting_turns: u32::try_from(waiting).unwrap_or(u32::MAX),
             landing,
+            last_landing,
             waits_for: aggregate.waits_for,
             card: aggregate.card,
         }

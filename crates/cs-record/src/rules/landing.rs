@@ -97,9 +97,11 @@ pub(super) fn check_nothing_moves(aggregate: &Aggregate) -> Result<(), Refusal> 
             state: landing.state,
         });
     }
-    let at_work = |run: &crate::Run| run.state == RunState::Running || run.again_at.is_some();
-    if aggregate.runs.iter().any(at_work) {
+    if aggregate.runs.iter().any(|run| run.state == RunState::Running) {
         return Err(Refusal::AgentAtWork { card: card.short() });
+    }
+    if aggregate.runs.iter().any(|run| run.again_at.is_some()) {
+        return Err(Refusal::ToBeTriedAgain { card: card.short() });
     }
     Ok(())
 }

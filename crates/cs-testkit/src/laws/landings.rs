@@ -5,7 +5,9 @@ use std::time::Duration;
 use cs_fence::LandingAttempt;
 use cs_journal::{Task, Woke};
 use cs_model::{AskState, CardId, CardState, Ending, LandingState, PauseKind, RunState, TurnSeq, TurnState};
-use cs_record::{AcceptLanding, ErrorClass, FencedLanding, Landing, LandingResult, Scope, SendTo};
+use cs_record::{
+    AcceptLanding, CardFilter, ErrorClass, FencedLanding, Landing, LandingResult, Scope, SendTo,
+};
 
 use super::World;
 
@@ -133,10 +135,20 @@ pub async fn a_conflict_goes_back_to_the_agent(world: &World) {
     assert!(matches!(next.claimed.woke, Woke::Turns(turns) if turns.len() == 1));
 }
 
-/// A landing that cannot be done now tells why, and its offer can be accepted again.
+/// How the list says that the last landing of a card stands.
+async fn last_listed(world: &World, card: CardId) -> Option<LandingState> {
+    let listed = world.cards.cards(CardFilter::All).await.expect("it answers").rows;
+    let summary = listed.into_iter().find(|summary| summary.card.id == card);
+    summary.expect("it is listed").last_landing
+}
+
+/// A landing that cannot be done now tells why, and its offer can be accepted again. The list says how the last landing stands.
 pub async fn a_refused_landing_leaves_the_offer_open(world: &World) {
     let card = offered(world).await;
+    let other = world.card().await;
+    assert_eq!(last_listed(world, card).await, None);
     accept(world, card).await;
+    assert_eq!(last_listed(world, card).await, Some(LandingState::Accepted));
     let attempt = take(world).await.expect("it is accepted");
     let report = "the base is checked out and dirty".to_owned();
     assert_eq!(
@@ -154,8 +166,16 @@ pub async fn a_refused_landing_leaves_the_offer_open(world: &World) {
         .await
         .expect("the card is there");
     assert_eq!(turns.last().map(|turn| turn.state), Some(TurnState::Settled));
+    assert_eq!(last_listed(world, card).await, Some(LandingState::Refused));
+    assert_eq!(last_listed(world, other).await, None);
+    world.clock.advance(Duration::from_secs(1));
     accept(world, card).await;
     assert!(take(world).await.is_some());
+    assert_eq!(
+        last_listed(world, card).await,
+        Some(LandingState::Running),
+        "the last one counts"
+    );
 }
 
 /// Only the current life of a landing writes; one that was given back is taken under its next epoch. Invariant 1.

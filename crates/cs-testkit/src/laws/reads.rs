@@ -10,7 +10,8 @@ use cs_record::{AcceptLanding, ErrorClass, LandingResult, Peeked, Present, Recor
 use super::World;
 use super::world::AGENT;
 
-/// A card is found by its full id and by four or more of its last digits; nothing else finds it.
+/// A card is found by its full id, by four or more of its last digits, and by four or more of the first of its last eight; nothing
+/// else finds it.
 pub async fn a_short_id_finds_its_card(world: &World) {
     let card = world.card().await;
     for _ in 0..3 {
@@ -22,6 +23,8 @@ pub async fn a_short_id_finds_its_card(world: &World) {
         full.to_uppercase(),
         full.replace('-', ""),
         card.short(),
+        card.short()[..6].to_owned(),
+        card.short()[2..].to_owned(),
         format!(" {}\n", card.short()),
     ] {
         assert_eq!(

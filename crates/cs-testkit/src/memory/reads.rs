@@ -104,8 +104,16 @@ impl Tables {
         };
         let mut cards: Vec<_> = self.cards.values().filter(wanted).collect();
         cards.sort_by_key(|card| std::cmp::Reverse((card.updated_at, card.id)));
-        let summary =
-            |card: &Card| CardSummary::of(self.aggregate(card, &Named::default()), self.codebase_name(card));
+        let summary = |card: &Card| {
+            let aggregate = self.aggregate(card, &Named::default());
+            let landings = self.landings.values().filter(|landing| landing.card == card.id);
+            let last = landings.max_by_key(|landing| (landing.accepted_at, landing.id));
+            CardSummary::of(
+                aggregate,
+                self.codebase_name(card),
+                last.map(|landing| landing.state),
+            )
+        };
         cards.into_iter().map(summary).collect()
     }
 

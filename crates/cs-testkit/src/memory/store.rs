@@ -120,13 +120,13 @@ impl RowStore for MemoryStore {
 
     async fn cards_ending(&self, digits: &str) -> Result<Vec<CardId>, StoreError> {
         let tables = self.tables.lock().await;
-        let fits = |id: &&CardId| id.as_uuid().simple().to_string().ends_with(digits);
+        let fits = |id: &&CardId| fits(id.as_uuid(), digits);
         Ok(tables.cards.keys().filter(fits).copied().take(10).collect())
     }
 
     async fn asks_ending(&self, digits: &str) -> Result<Vec<AskId>, StoreError> {
         let tables = self.tables.lock().await;
-        let fits = |id: &&AskId| id.as_uuid().simple().to_string().ends_with(digits);
+        let fits = |id: &&AskId| fits(id.as_uuid(), digits);
         Ok(tables.asks.keys().filter(fits).copied().take(10).collect())
     }
 
@@ -301,4 +301,10 @@ impl RowStore for MemoryStore {
         codebases.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(codebases)
     }
+}
+
+/// Whether an id ends with these digits, or its last eight begin with them.
+fn fits(id: uuid::Uuid, digits: &str) -> bool {
+    let id = id.simple().to_string();
+    id.ends_with(digits) || id[24..].starts_with(digits)
 }

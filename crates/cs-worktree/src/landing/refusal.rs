@@ -112,7 +112,7 @@ impl fmt::Display for Refusal {
             Self::Protected { branch, pattern } => write!(
                 f,
                 "the branch {branch} is protected by the rule {pattern:?}; land by a pull request, which publishes the card's branch, \
-                 or lift the rule"
+                 or lift the rule with `cs-panel codebase set NAME --no-protect`"
             ),
             Self::RebaseDiffers => f.write_str(
                 "the card's commits, one by one on the base, come to other files than its merge: a merge in the card's history \

@@ -81,7 +81,10 @@ async fn a_tree_beside_which_a_process_works_is_not_discarded() {
     let staying = Staying::start(tree.path.parent().unwrap(), "sleep", &["600"]);
     let refused = bench.worktrees.discard(salvage.proof().unwrap()).await;
     staying.end().await;
-    assert!(matches!(refused, Err(WorktreeError::TreeInUse)), "{refused:?}");
+    assert!(
+        matches!(refused, Err(WorktreeError::TreeInUse { .. })),
+        "{refused:?}"
+    );
 }
 
 /// The state directory is reached by a link, as `/home` is on some systems.
@@ -98,7 +101,10 @@ async fn a_process_is_seen_in_a_tree_that_is_reached_by_a_link() {
     let staying = Staying::start(&tree.path, "sleep", &["600"]);
     let refused = worktrees.discard(salvage.proof().unwrap()).await;
     staying.end().await;
-    assert!(matches!(refused, Err(WorktreeError::TreeInUse)), "{refused:?}");
+    assert!(
+        matches!(refused, Err(WorktreeError::TreeInUse { .. })),
+        "{refused:?}"
+    );
 }
 
 /// A card whose head has a link to a commit at `lib`, which no clone of ours fills.

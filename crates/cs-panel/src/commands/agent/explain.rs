@@ -10,11 +10,13 @@ use cs_harness::{
     AgentConfig, AskAgain, Event, Harness, HarnessKind, LINE_MAX_BYTES, Line, ProcessEnd, Seen, TaskEnd,
     ToolServer, UsageTotals, adapter,
 };
+use cs_model::Time;
 use cs_worktree::plain;
 use serde::Serialize;
 
 use crate::app::App;
 use crate::failure::Failure;
+use crate::text;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -95,9 +97,58 @@ pub(crate) fn explain(app: &App, args: &ExplainArgs) -> Result<(), Failure> {
     if app.global.json {
         return app.out.json(&explained);
     }
-    let pretty = serde_json::to_string_pretty(&explained)
-        .map_err(|error| Failure::failed(error, "the result cannot be written as JSON"))?;
-    app.out.line(&pretty)
+    app.out.line(page(&explained).trim_end())
+}
+
+/// Shows what was found, and leaves out what was not.
+fn page(explained: &Explained) -> String {
+    let line = |text: &str| text::one_line(text, 1_000);
+    let counted = |(number, what): (Option<u64>, &str)| number.map(|number| format!("{number} {what}"));
+    let usage = &explained.usage;
+    let used = [
+        (usage.turns, "turns"),
+        (usage.input_tokens, "tokens in"),
+        (usage.cached_tokens, "of them kept"),
+        (usage.output_tokens, "tokens out"),
+        (usage.reasoning_tokens, "of them of reasoning"),
+        (usage.cost_micro_usd, "millionths of a US dollar"),
+    ];
+    let used: Vec<String> = used.into_iter().filter_map(counted).collect();
+    let servers = explained.mcp.iter().map(|server| {
+        let how = if server.connected {
+            "reached"
+        } else {
+            "not reached"
+        };
+        format!("{} ({how})", line(&server.name))
+    });
+    let events = explained
+        .events
+        .iter()
+        .map(|(kind, count)| format!("{kind} {count}"));
+    let again = explained
+        .retry_after_s
+        .map(|after| format!("in {after} s"))
+        .or_else(|| {
+            let at = explained.retry_at_unix?;
+            Some(Time::from_unix_micros(at.saturating_mul(1_000_000)).to_the_second())
+        });
+    let joined = |parts: Vec<String>| (!parts.is_empty()).then(|| parts.join(", "));
+    let rows = [
+        ("task", Some(explained.task.to_owned())),
+        ("process", Some(explained.process.clone())),
+        ("failure", explained.class.map(str::to_owned)),
+        ("reason", explained.reason.as_deref().map(line)),
+        ("asked again", again),
+        ("version", explained.version.as_deref().map(line)),
+        ("conversation", explained.session_id.as_deref().map(line)),
+        ("used", joined(used)),
+        ("tool servers", joined(servers.collect())),
+        ("events", joined(events.collect())),
+        ("words", explained.final_text.as_deref().map(line)),
+    ];
+    let rows = rows.into_iter().filter_map(|(name, said)| Some((name, said?)));
+    rows.map(|(name, said)| format!("{name:13} {said}\n")).collect()
 }
 
 /// Opens a file that holds `what`, and says what to give in the place of anything else.

@@ -63,7 +63,7 @@ fn table(app: &App, agents: Vec<AgentWire>) -> Result<(), Failure> {
     // A command of a person's own has neither a version nor a sign-in: where there are no others, there is nothing to see of it.
     let is_known = agents.iter().any(AgentWire::is_known);
     let row = |agent: AgentWire| {
-        let default = if agent.default { "default" } else { "" };
+        let default = if agent.default { "yes" } else { "" };
         let mut row = vec![agent.name.clone(), agent.harness.clone(), default.to_owned()];
         if is_known {
             row.extend([
@@ -75,9 +75,11 @@ fn table(app: &App, agents: Vec<AgentWire>) -> Result<(), Failure> {
         row
     };
     let head: &[&str] = if is_known {
-        &["AGENT", "HARNESS", "", "VERSION", "SIGN-IN", "", "COMMAND"]
+        &[
+            "AGENT", "HARNESS", "DEFAULT", "VERSION", "SIGN-IN", "WORK", "COMMAND",
+        ]
     } else {
-        &["AGENT", "HARNESS", "", "", "COMMAND"]
+        &["AGENT", "HARNESS", "DEFAULT", "WORK", "COMMAND"]
     };
     app.out.table(head, agents.into_iter().map(row).collect())
 }

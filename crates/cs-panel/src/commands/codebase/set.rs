@@ -235,7 +235,7 @@ fn lines(checkout: Checkout) -> String {
         Some(LandingTarget::PullRequest) => "no branch: that of the card is published for a pull request",
     };
     let publishes = match policy.publish {
-        Publish::Never => "by itself never",
+        Publish::Never => "only at a landing that does so",
         Publish::OnEnd => "when an agent ends",
         Publish::OnLanding => "when it has landed",
     };
