@@ -159,10 +159,8 @@ pub struct Daemon {
     stopped_landings: BTreeSet<LandingId>,
     /// Runs that are over by the record, that the ledger does not know, and that were looked at.
     left_alone: BTreeSet<(RunId, Epoch)>,
-    /// Whether a card may have come to its end since the last sweep.
-    sweep_due: bool,
-    /// What was said of trees that stay.
-    unswept: BTreeSet<String>,
+    /// Of the trees of cards that are over.
+    sweep: sweep::Sweep,
     next_due: Option<Time>,
     /// Removes what nobody can need any more.
     keeping: JoinSet<()>,
@@ -233,8 +231,7 @@ impl Daemon {
             waiters: Vec::new(),
             stopped_landings: BTreeSet::new(),
             left_alone: BTreeSet::new(),
-            sweep_due: true,
-            unswept: BTreeSet::new(),
+            sweep: sweep::Sweep::default(),
             next_due: None,
             keeping: JoinSet::new(),
             clearing: JoinSet::new(),
@@ -438,7 +435,7 @@ impl Daemon {
             }
             Ok((_, Back::Landing(landing, result))) => {
                 let flight = self.landings.remove(&landing);
-                self.sweep_due = true;
+                self.sweep.is_due = true;
                 self.remove_throwaways();
                 match result {
                     Ok(()) => self.strain.is_over(),

@@ -89,7 +89,7 @@ impl Daemon {
     /// Sweeps and takes, while new work may start. Whether it may is asked only when there is something to do with it.
     async fn begin_new(&mut self, peeked: &Peeked) -> Result<(), PassTrouble> {
         self.admission = None;
-        if !(self.sweep_due || self.could_take(peeked)) {
+        if !(self.sweep.is_due || self.could_take(peeked)) {
             return Ok(());
         }
         let admission = self.cx.admission(None).await.map_err(PassTrouble::Look)?;

@@ -1,11 +1,31 @@
 //! The sweep of trees whose cards are over.
 
+use std::collections::BTreeSet;
+
 use cs_record::{Card, CardFilter, CardSummary, RecordError};
 use cs_settle::{DiskSpace, TreeFacts, TreeFate, tree_fate};
 
 use super::Daemon;
 use crate::report::chain;
 use crate::trees::TreeError;
+
+/// When trees are swept, and what was said of it.
+#[derive(Debug)]
+pub(super) struct Sweep {
+    /// Whether a card may have come to its end since the last one.
+    pub(super) is_due: bool,
+    /// What was said of trees that stay.
+    said: BTreeSet<String>,
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Self {
+            is_due: true,
+            said: BTreeSet::new(),
+        }
+    }
+}
 
 /// Why a tree was not swept.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +40,7 @@ impl Daemon {
     /// Puts the trees of cards that are over into the trash, once everything in them is saved. It looks at the start and after
     /// each landing, and runs within the pass, so that nothing can be started in a tree while it goes.
     pub(super) async fn sweep_trees(&mut self) {
-        if !std::mem::take(&mut self.sweep_due) {
+        if !std::mem::take(&mut self.sweep.is_due) {
             return;
         }
         let cards = match self.cx.deps.record.cards.cards(CardFilter::All).await {
@@ -75,7 +95,7 @@ impl Daemon {
     /// Says it once, however often it is tried.
     fn say_not_swept(&mut self, why: String) {
         tracing::warn!(why, "a tree of a finished card was not swept");
-        if self.unswept.insert(why.clone()) {
+        if self.sweep.said.insert(why.clone()) {
             self.cx.said(&why);
         }
     }

@@ -89,7 +89,7 @@ pub(crate) async fn stop(app: &App, args: &StopArgs) -> Result<(), Failure> {
     };
     forget_pauses(&desk, card).await?;
     let begun = running_landing(&desk, card).await?;
-    let (stopped, who) = patiently(app, card, close(app, &desk, card)).await?;
+    let (stopped, who) = patiently(app, card, Box::pin(close(app, &desk, card))).await?;
     let (executions_closed, left) = match stopped {
         Stopped::Closed { executions } => (executions, not_proven(&desk, card).await?),
         Stopped::Incomplete { left } => (0, left),
