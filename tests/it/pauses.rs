@@ -143,7 +143,9 @@ fn without_a_daemon_a_pause_goes_to_the_shim_and_a_stop_ends_it() {
 #[test]
 fn a_pause_before_the_agent_runs_holds_it_from_its_start_on_and_spends_nothing() {
     let desk = Desk::new();
-    desk.script(&json!([{"when": "any", "steps": [desk.count("starts"), {"final": "Done."}]}]));
+    // It is stopped as soon as it is there: a quick one would be done by then.
+    let [here, wait] = desk.gate("gate");
+    desk.script(&json!([{"when": "any", "steps": [here, wait, {"final": "Done."}]}]));
     desk.configure("[limits]\nwall = \"5s\"\n");
     let card = desk.send("Wait");
     // It is prepared, and nothing of it runs.
@@ -158,6 +160,7 @@ fn a_pause_before_the_agent_runs_holds_it_from_its_start_on_and_spends_nothing()
         (started.elapsed().ok()?.as_secs() > 6).then_some(())
     });
     assert!(desk.all_agents_stand_still(), "{:?}", desk.agents());
+    desk.open_gate("gate");
     desk.ok(&["resume", &card]);
     desk.until("it has answered", || {
         (desk.said_by(&card, "agent") == ["Done."]).then_some(())
