@@ -67,10 +67,16 @@ pub(crate) fn classify(facts: &ErrorFacts<'_>) -> (FailureClass, Option<u16>, Op
     let status = facts.status.or_else(|| words::status(&message));
     let again = facts.retry_after_ms.map(AskAgain::AfterMs);
     let again = again.or_else(|| wait::stated(&message));
-    (class(facts.word, status, &message), status, again)
+    let class = class(facts.word, status, &message, again.is_some());
+    (class, status, again)
 }
 
-fn class(word: Option<&str>, status: Option<u16>, message: &str) -> FailureClass {
+fn class(word: Option<&str>, status: Option<u16>, message: &str, is_time_stated: bool) -> FailureClass {
+    let by_words = || match words::class(message) {
+        // Google speaks of plan and billing in every limit. What passes by itself is one of time, not of money.
+        Some(FailureClass::Credit) if is_time_stated => Some(FailureClass::RateLimit),
+        class => class,
+    };
     let code = word.map_or(told::Told::Nothing, told::by_code);
     let by_status = status.map_or(told::Told::Nothing, told::by_status);
     match (code, by_status) {
@@ -78,9 +84,9 @@ fn class(word: Option<&str>, status: Option<u16>, message: &str) -> FailureClass
         // A code that says no more than "refused" beside a status that says what for.
         (told::Told::Roughly(_), told::Told::Surely(class)) => class,
         (told::Told::Roughly(class), _) | (told::Told::Nothing, told::Told::Roughly(class)) => {
-            words::class(message).unwrap_or(class)
+            by_words().unwrap_or(class)
         }
-        (told::Told::Nothing, told::Told::Nothing) => words::class(message).unwrap_or(FailureClass::Agent),
+        (told::Told::Nothing, told::Told::Nothing) => by_words().unwrap_or(FailureClass::Agent),
     }
 }
 

@@ -44,6 +44,11 @@ fn a_message_tells_its_class() {
             Some(429),
         ),
         (
+            "429 You exceeded your current quota, please check your plan and billing details. Please retry in 3600s.",
+            Class::RateLimit,
+            Some(429),
+        ),
+        (
             "Quota exceeded. Check your plan and billing details.",
             Class::Credit,
             None,
