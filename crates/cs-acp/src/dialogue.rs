@@ -4,7 +4,7 @@ use cs_harness::{Event, Matter, Permissions, Trouble, cap_text};
 use cs_model::FailureClass;
 use serde_json::{Value, json};
 
-use crate::opened::{Choice, Way, choices, way};
+use crate::opened::{Choice, Settling, Way, choices, way};
 use crate::permission::{Verdict, option};
 use crate::prompted;
 use crate::start::Start;
@@ -13,6 +13,9 @@ use crate::wire::{self, INVALID_PARAMS, Message, RpcError, notification, request
 
 /// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
+
+/// The agent that names the command of a request in its title and nowhere else.
+const SHOWS_COMMANDS: &str = "gemini-cli";
 
 /// Exit codes: the task was answered; it was not; the bridge was told to stop.
 pub(crate) const ANSWERED: u8 = 0;
@@ -35,6 +38,7 @@ pub(crate) enum Step {
 enum Stage {
     Greeting,
     Opening(Way),
+    Settling(Settling),
     Choosing(std::vec::IntoIter<Choice>),
     Prompting,
     /// The prompt was called off.
@@ -50,6 +54,8 @@ pub(crate) struct Dialogue {
     request: u64,
     session: String,
     told: Told,
+    /// Whether the title of a request is the command that it is about.
+    shows_commands: bool,
 }
 
 impl Dialogue {
@@ -60,6 +66,7 @@ impl Dialogue {
             request: 0,
             session: String::new(),
             told: Told::default(),
+            shows_commands: false,
         }
     }
 
@@ -76,7 +83,9 @@ impl Dialogue {
     /// Which answer has to come soon: those before the prompt. A prompt takes the time that it takes.
     pub(crate) fn awaits(&self) -> Option<u64> {
         match self.stage {
-            Stage::Greeting | Stage::Opening(_) | Stage::Choosing(_) => Some(self.request),
+            Stage::Greeting | Stage::Opening(_) | Stage::Settling(_) | Stage::Choosing(_) => {
+                Some(self.request)
+            }
             Stage::Prompting | Stage::Stopping | Stage::Over => None,
         }
     }
@@ -122,6 +131,7 @@ impl Dialogue {
     pub(crate) fn late(&mut self) -> Vec<Step> {
         match self.stage {
             Stage::Stopping => self.over(STOPPED),
+            Stage::Settling(_) => self.answered(&Value::Null),
             _ => {
                 let said = "the agent did not answer before it was asked to work";
                 self.fail(Trouble {
@@ -178,9 +188,13 @@ impl Dialogue {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Greeting => self.greeted(result),
             Stage::Opening(way) => self.opened(way, result),
+            Stage::Settling(settling) => self.settled(settling),
             Stage::Choosing(rest) => self.choose(rest),
             Stage::Prompting => self.ended(result),
-            Stage::Stopping => self.over(STOPPED),
+            Stage::Stopping => {
+                let used = self.told.used(result).map(Step::Tell);
+                used.into_iter().chain(self.over(STOPPED)).collect()
+            }
             Stage::Over => Vec::new(),
         }
     }
@@ -190,9 +204,9 @@ impl Dialogue {
         let is_unclear = matches!(trouble.class, FailureClass::Agent | FailureClass::InvalidRequest);
         match &self.stage {
             Stage::Opening(Way::Resume | Way::Load) if is_unclear => {
-                trouble.class = FailureClass::Agent;
-                trouble.matter = Matter::NoSuchSession;
+                return self.begin_anew("the agent does not know its conversation any more");
             }
+            Stage::Settling(_) => return self.answered(&Value::Null),
             Stage::Choosing(_) if is_unclear => trouble.class = FailureClass::InvalidRequest,
             Stage::Stopping => return self.over(STOPPED),
             _ => {}
@@ -209,28 +223,36 @@ impl Dialogue {
             version: result["agentInfo"]["version"].as_str().map(cap_text),
             servers: Vec::new(),
         };
+        self.shows_commands = result["agentInfo"]["name"] == SHOWS_COMMANDS;
         let mut steps = vec![Step::Tell(started)];
-        let way = way(result, &self.start);
+        steps.extend(match (way(result, &self.start), &self.start.session) {
+            (Way::New, Some(_)) => self.begin_anew("the agent cannot go on with a conversation"),
+            (way, _) => vec![self.open(way)],
+        });
+        steps
+    }
+
+    fn open(&mut self, way: Way) -> Step {
         let mut params = json!({"cwd": self.start.cwd, "mcpServers": []});
         let method = match way {
             Way::New => "session/new",
             Way::Resume => "session/resume",
             Way::Load => "session/load",
         };
-        match (way, &self.start.session) {
-            (Way::Resume | Way::Load, Some(session)) => params["sessionId"] = json!(session),
-            (Way::New, Some(_)) => {
-                let said = "the agent cannot go on with a conversation: it begins a new one and is told what was said before";
-                steps.push(progress(said.to_owned()));
-                if let Some(before) = self.start.history.take() {
-                    self.start.prompt = format!("{before}\n\n{}", self.start.prompt);
-                }
-            }
-            (_, None) => {}
+        if let (Way::Resume | Way::Load, Some(session)) = (way, &self.start.session) {
+            params["sessionId"] = json!(session);
         }
         self.stage = Stage::Opening(way);
-        steps.push(self.ask(method, params));
-        steps
+        self.ask(method, params)
+    }
+
+    /// A new conversation, in the place of one that there was.
+    fn begin_anew(&mut self, why: &str) -> Vec<Step> {
+        if let Some(before) = self.start.history.take() {
+            self.start.prompt = format!("{before}\n\n{}", self.start.prompt);
+        }
+        let said = format!("{why}: it begins a new one and is told what was said before");
+        vec![progress(said), self.open(Way::New)]
     }
 
     fn opened(&mut self, way: Way, result: &Value) -> Vec<Step> {
@@ -238,8 +260,6 @@ impl Dialogue {
             Way::New => result["sessionId"].as_str().map(str::to_owned),
             Way::Resume | Way::Load => self.start.session.clone(),
         };
-        // What was said again is no news.
-        self.told = Told::default();
         let session = session.unwrap_or_default();
         let Some(named) = Event::session(&session) else {
             let said = "the agent gave no name for the conversation";
@@ -249,8 +269,26 @@ impl Dialogue {
         let choices = choices(result, &self.session, &self.start);
         let mut steps = vec![Step::Tell(named)];
         steps.extend(choices.missing.into_iter().map(progress));
-        steps.extend(self.choose(choices.made.into_iter()));
+        let made = choices.made.into_iter();
+        steps.extend(match way {
+            Way::New | Way::Resume => self.choose(made),
+            Way::Load => self.settle(Settling::new(made)),
+        });
         steps
+    }
+
+    /// Some agents say an old conversation again only after they have answered that it is loaded, in the same words in which they will
+    /// answer the prompt. Nobody knows this request; when its answer comes with nothing before it, all was said.
+    fn settle(&mut self, settling: Settling) -> Vec<Step> {
+        self.stage = Stage::Settling(settling);
+        vec![self.ask("_cs-panel/settled", json!({"sessionId": self.session}))]
+    }
+
+    fn settled(&mut self, settling: Settling) -> Vec<Step> {
+        match settling.once_more() {
+            Ok(settling) => self.settle(settling),
+            Err(choices) => self.choose(choices),
+        }
     }
 
     fn choose(&mut self, mut rest: std::vec::IntoIter<Choice>) -> Vec<Step> {
@@ -272,24 +310,36 @@ impl Dialogue {
     }
 
     fn ended(&mut self, result: &Value) -> Vec<Step> {
+        let used = self.told.used(result);
         let (events, ok) = prompted::ended(result);
+        let events = used.into_iter().chain(events);
         let mut steps = self.over(if ok { ANSWERED } else { FAILED });
         let at = steps.len() - 1;
-        steps.splice(at..at, events.into_iter().map(Step::Tell));
+        steps.splice(at..at, events.map(Step::Tell));
         steps
     }
 
     fn notified(&mut self, method: &str, params: &Value) -> Vec<Step> {
         let is_ours = params["sessionId"].as_str() == Some(&self.session);
-        match (method, &self.stage) {
+        match (method, &mut self.stage) {
+            ("session/update", Stage::Settling(settling)) => {
+                settling.has_heard();
+                Vec::new()
+            }
             ("session/update", Stage::Prompting | Stage::Stopping) if is_ours => {
                 let events = self.told.update(&params["update"]);
                 events.into_iter().map(Step::Tell).collect()
             }
             // What is said again of an old conversation, or of one within ours.
             ("session/update", _) => Vec::new(),
-            // An agent's own additions begin like this, and may be left alone.
-            (own, _) if own.starts_with('_') || own.starts_with("$/") => Vec::new(),
+            // An agent's own additions, which may be left alone, begin like this; those of Qwen Code with its name.
+            (own, _)
+                if ["_", "$/", "qwen/notify/"]
+                    .iter()
+                    .any(|mark| own.starts_with(mark)) =>
+            {
+                Vec::new()
+            }
             _ => vec![unknown(method, params.to_string().as_bytes())],
         }
     }
@@ -305,7 +355,10 @@ impl Dialogue {
                 json!({"outcome": {"outcome": "cancelled"}}),
             ))];
         }
-        let call = self.told.call(&params["toolCall"]);
+        let mut call = self.told.call(&params["toolCall"]);
+        if self.shows_commands {
+            call.learn_from_title(&params["toolCall"]);
+        }
         let asks = params["sessionId"].as_str();
         if asks.is_some_and(|session| session != self.session) {
             let denied = Event::Denied { what: call.phrase() };
@@ -331,11 +384,14 @@ impl Dialogue {
             Some(option) => json!({"outcome": {"outcome": "selected", "optionId": option}}),
             None => json!({"outcome": {"outcome": "cancelled"}}),
         };
-        let denied = is_denied.then(|| Event::Denied { what: call.phrase() });
-        let told = denied.map(Step::Tell);
-        told.into_iter()
-            .chain([Step::Send(response(id, outcome))])
-            .collect()
+        let told = if is_denied {
+            vec![Event::Denied { what: call.phrase() }]
+        } else {
+            // Some agents tell of a call that they asked for only when it is over.
+            self.told.tool(&params["toolCall"])
+        };
+        let told = told.into_iter().map(Step::Tell);
+        told.chain([Step::Send(response(id, outcome))]).collect()
     }
 }
 

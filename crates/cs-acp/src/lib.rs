@@ -26,6 +26,7 @@ mod prompted;
 mod run;
 mod start;
 mod update;
+mod usage;
 mod wire;
 
 pub use run::{AcpError, Spec, run};

@@ -1,6 +1,6 @@
 //! What an agent offers, and what is chosen of it.
 
-use cs_harness::one_line;
+use cs_harness::{Permissions, one_line};
 use serde_json::{Value, json};
 
 use crate::start::Start;
@@ -20,6 +20,44 @@ pub(crate) enum Way {
 pub(crate) struct Choice {
     pub(crate) method: &'static str,
     pub(crate) params: Value,
+}
+
+/// An old conversation that is said again, and the choices to be made then.
+#[derive(Debug)]
+pub(crate) struct Settling {
+    choices: std::vec::IntoIter<Choice>,
+    has_heard: bool,
+    rounds: u32,
+}
+
+/// So often an agent is asked whether it has said all: one that never stops talking is led on.
+const ROUNDS_MAX: u32 = 10_000;
+
+impl Settling {
+    pub(crate) fn new(choices: std::vec::IntoIter<Choice>) -> Self {
+        Self {
+            choices,
+            has_heard: false,
+            rounds: 0,
+        }
+    }
+
+    /// Something was said.
+    pub(crate) fn has_heard(&mut self) {
+        self.has_heard = true;
+    }
+
+    /// The next round where something was said in the last one, else the choices.
+    pub(crate) fn once_more(self) -> Result<Self, std::vec::IntoIter<Choice>> {
+        if !self.has_heard || self.rounds >= ROUNDS_MAX {
+            return Err(self.choices);
+        }
+        Ok(Self {
+            has_heard: false,
+            rounds: self.rounds + 1,
+            ..self
+        })
+    }
 }
 
 /// What has to be chosen, and what cannot be.
@@ -47,7 +85,7 @@ pub(crate) fn way(greeted: &Value, start: &Start) -> Way {
 /// What is to be chosen, from the answer that opened the conversation.
 pub(crate) fn choices(opened: &Value, session: &str, start: &Start) -> Choices {
     let mut choices = Choices::default();
-    if let Some(mode) = careful_mode(opened, start) {
+    if let Some(mode) = asking_mode(opened, start) {
         choices.made.push(Choice {
             method: "session/set_mode",
             params: json!({"sessionId": session, "modeId": mode}),
@@ -78,16 +116,22 @@ pub(crate) fn choices(opened: &Value, session: &str, start: &Start) -> Choices {
     choices
 }
 
-/// With less than everything an agent has to ask before it acts: the mode of that name, where it begins in another one.
-fn careful_mode(opened: &Value, start: &Start) -> Option<&'static str> {
-    const CAREFUL: &str = "default";
+/// The mode in which an agent asks before it acts, where it begins in another one: with less than everything it has to, and with
+/// everything no mode may forbid what is allowed, or ask a model about it. One that allows everything serves as well then.
+fn asking_mode(opened: &Value, start: &Start) -> Option<&'static str> {
+    const ASKING: &str = "default";
+    const ALLOWING: [&str; 2] = ["yolo", "bypassPermissions"];
     let modes = &opened["modes"];
     let is_offered = modes["availableModes"]
         .as_array()?
         .iter()
-        .any(|mode| mode["id"] == CAREFUL);
-    let is_wanted = start.permissions == cs_harness::Permissions::Edit && modes["currentModeId"] != CAREFUL;
-    (is_offered && is_wanted).then_some(CAREFUL)
+        .any(|mode| mode["id"] == ASKING);
+    let now = modes["currentModeId"].as_str().unwrap_or_default();
+    let serves = match start.permissions {
+        Permissions::Edit => now == ASKING,
+        Permissions::Full => now == ASKING || ALLOWING.contains(&now),
+    };
+    (is_offered && !serves).then_some(ASKING)
 }
 
 /// The choice among the options of a category; an agent names what it offers by value and by name.
@@ -118,8 +162,6 @@ fn values(options: &Value) -> Vec<&Value> {
 
 #[cfg(test)]
 mod tests {
-    use cs_harness::Permissions;
-
     use super::*;
 
     fn start() -> Start {
@@ -184,6 +226,31 @@ mod tests {
             ),
         ];
         assert_eq!(wanted(&opened), expected);
+    }
+
+    #[test]
+    fn an_agent_is_put_into_the_mode_in_which_it_asks_unless_it_may_do_all_that_it_asks_for() {
+        let all = ["default", "auto", "plan", "auto-edit", "yolo"];
+        let modes: Vec<Value> = all.iter().map(|id| json!({"id": id})).collect();
+        for (permissions, now, expected) in [
+            (Permissions::Edit, "default", false),
+            (Permissions::Edit, "auto", true),
+            (Permissions::Edit, "yolo", true),
+            (Permissions::Full, "default", false),
+            (Permissions::Full, "auto", true),
+            (Permissions::Full, "plan", true),
+            (Permissions::Full, "yolo", false),
+        ] {
+            let start = Start {
+                permissions,
+                ..start()
+            };
+            let opened = json!({"modes": {"currentModeId": now, "availableModes": modes}});
+            let found = asking_mode(&opened, &start).is_some();
+            assert_eq!(found, expected, "{permissions:?} {now}");
+            let none = json!({"modes": {"currentModeId": now, "availableModes": [{"id": "build"}]}});
+            assert_eq!(asking_mode(&none, &start), None);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use cs_harness::{Permissions, one_line};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::command::Command;
 
@@ -43,6 +43,16 @@ impl Call {
         }
         if let Some(command) = Command::of(input) {
             self.command = Some(command);
+        }
+    }
+
+    /// Takes the command from the title of a request, for an agent that is known to write it there, whole, and nowhere else.
+    pub(crate) fn learn_from_title(&mut self, request: &Value) {
+        let text = |key: &str| request.get(key).and_then(Value::as_str);
+        let is_shell = text("toolCallId").is_some_and(|id| id.starts_with("run_shell_command"));
+        if self.command.is_none() && is_shell {
+            let title = request.get("title").unwrap_or(&Value::Null);
+            self.command = Command::of(&json!({"command": title}));
         }
     }
 
@@ -159,8 +169,6 @@ pub(crate) fn option(options: &Value, verdict: Verdict) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn edit_allows(message: &Value) -> bool {
@@ -212,6 +220,27 @@ mod tests {
         ];
         for message in denied {
             assert!(!edit_allows(&message), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_read_from_a_title_only_where_that_is_known_to_be_the_command() {
+        for (id, title, expected) in [
+            ("run_shell_command__1", "git add -A", true),
+            ("run_shell_command__1", "git add -A && rm -r .", false),
+            ("run_shell_command__1", "git add -A\nrm -r .", false),
+            ("other__1", "git add -A", false),
+        ] {
+            let request = json!({"toolCallId": id, "title": title, "kind": "execute"});
+            let mut call = Call::default();
+            call.learn(&request);
+            assert!(!call.is_allowed(Permissions::Edit, "/tree"));
+            call.learn_from_title(&request);
+            assert_eq!(
+                call.is_allowed(Permissions::Edit, "/tree"),
+                expected,
+                "{id} {title}"
+            );
         }
     }
 

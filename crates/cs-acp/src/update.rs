@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use cs_harness::{Event, Tail, UsageReport, UsageSpan, UsageTotals, one_line};
+use cs_harness::{Event, Tail, one_line};
 use serde_json::Value;
 
 use crate::permission::Call;
+use crate::usage;
 
 /// Of so many tool calls it is remembered what they are.
 const CALLS_MAX: usize = 1000;
@@ -20,6 +21,8 @@ pub(crate) struct Told {
     /// The words of the message that is coming.
     text: Tail,
     message: Option<String>,
+    /// Whether it tells what each request to the model used.
+    counts_requests: bool,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +41,7 @@ impl Told {
         match kind {
             "agent_message_chunk" => self.chunk(update),
             "tool_call" | "tool_call_update" => self.tool(update),
-            "usage_update" => cost(update).into_iter().collect(),
+            "usage_update" => usage::cost(update).into_iter().collect(),
             "agent_thought_chunk"
             | "user_message_chunk"
             | "plan"
@@ -82,10 +85,18 @@ impl Told {
         if let Some(text) = content.get("text").and_then(Value::as_str) {
             self.text.push(text);
         }
-        before.into_iter().collect()
+        let used = usage::of_request(update);
+        self.counts_requests |= used.is_some();
+        before.into_iter().chain(used).collect()
     }
 
-    fn tool(&mut self, update: &Value) -> Vec<Event> {
+    /// What the prompt used, from the answer to it, unless that was told in parts.
+    pub(crate) fn used(&self, result: &Value) -> Option<Event> {
+        usage::of_prompt(result).filter(|_| !self.counts_requests)
+    }
+
+    /// Takes in what is told of a tool call.
+    pub(crate) fn tool(&mut self, update: &Value) -> Vec<Event> {
         let Some(id) = id_of(update) else {
             return Vec::new();
         };
@@ -138,24 +149,6 @@ fn started(id: &str, update: &Value, call: &Call) -> Event {
 
 fn id_of(message: &Value) -> Option<String> {
     message.get("toolCallId")?.as_str().map(one_line)
-}
-
-/// What the conversation has cost by now, where an agent tells it.
-fn cost(update: &Value) -> Option<Event> {
-    let cost = update.get("cost")?;
-    if cost.get("currency")?.as_str()? != "USD" {
-        return None;
-    }
-    let amount = cost.get("amount")?.as_f64()?;
-    if !(0.0..1e12).contains(&amount) {
-        return None;
-    }
-    let totals = UsageTotals {
-        cost_micro_usd: Some((amount * 1e6).round() as u64),
-        ..UsageTotals::default()
-    };
-    let span = UsageSpan::Session;
-    Some(Event::Usage(UsageReport { span, totals }))
 }
 
 #[cfg(test)]

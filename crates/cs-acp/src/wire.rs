@@ -1,6 +1,7 @@
 //! Messages of JSON-RPC 2.0, one per line.
 
 use cs_harness::{Trouble, cap_text, read_json};
+use cs_model::FailureClass;
 use serde_json::{Value, json};
 
 /// A message of the agent: a request has a method and an id, a notification a method alone, a response an id alone.
@@ -111,14 +112,26 @@ pub(crate) fn trouble(error: &RpcError) -> Trouble {
     let in_data = ["status", "statusCode"]
         .iter()
         .find_map(|key| error.data.get(*key)?.as_i64());
-    let status = in_data.unwrap_or(error.code);
-    let status = u16::try_from(status)
-        .ok()
-        .filter(|status| (400..600).contains(status));
+    let status = |number| {
+        let status = u16::try_from(number).ok();
+        status.filter(|status| (400..600).contains(status))
+    };
     // Where the provider's own message stands in the data, its status stands at the beginning of that.
     let in_details = || Trouble::of_error(None, None, details?).status;
-    Trouble::of_error(status.or_else(in_details), word, &message)
+    let told = in_data.map_or_else(|| status(error.code), status);
+    let trouble = Trouble::of_error(told.or_else(in_details), word, &message);
+    if in_data.is_none() && error.code == OF_ITS_OWN {
+        // Where the message knows what it is about, it knows better.
+        let by_message = Trouble::of_error(None, word, &message);
+        if by_message.class != FailureClass::Agent {
+            return by_message;
+        }
+    }
+    trouble
 }
+
+/// The status that agents put in the place of a code where they know none: the provider may have answered with another, or with nothing.
+const OF_ITS_OWN: i64 = 500;
 
 #[cfg(test)]
 mod tests {
@@ -155,6 +168,18 @@ mod tests {
             (
                 json!({"code": -32603, "message": "Internal error", "data": {"code": "insufficient_quota"}}),
                 Class::Credit,
+            ),
+            (
+                json!({"code": 500, "message": "models/x is not found for API version v1beta, or is not supported"}),
+                Class::InvalidRequest,
+            ),
+            (
+                json!({"code": 500, "message": "terminated"}),
+                Class::Infrastructure,
+            ),
+            (
+                json!({"code": 500, "message": "An internal error has occurred."}),
+                Class::Overloaded,
             ),
             (json!({"code": -32603, "message": "Internal error"}), Class::Agent),
             (json!({}), Class::Agent),

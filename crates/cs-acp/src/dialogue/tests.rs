@@ -120,11 +120,83 @@ fn a_conversation_is_loaded_and_what_is_said_again_is_left_out() {
     assert_eq!(say(&mut dialogue, &again), []);
     let steps = say(&mut dialogue, &json!({"id": 2, "result": null}));
     assert_eq!(steps[0], Step::Tell(Event::Session { id: "old".to_owned() }));
+    assert_eq!(sent(&steps)[0].0, "_cs-panel/settled");
+    // Some go on to say it again after their answer.
+    assert_eq!(say(&mut dialogue, &again), []);
+    let unknown = |id: u64| json!({"id": id, "error": {"code": -32601, "message": "Method not found"}});
+    let steps = say(&mut dialogue, &unknown(3));
+    assert_eq!(sent(&steps)[0].0, "_cs-panel/settled");
+    assert_eq!(dialogue.awaits(), Some(4));
+    let steps = say(&mut dialogue, &unknown(4));
+    assert_eq!(sent(&steps)[0].0, "session/prompt");
     let steps = say(
         &mut dialogue,
-        &json!({"id": 3, "result": {"stopReason": "end_turn"}}),
+        &json!({"id": 5, "result": {"stopReason": "end_turn"}}),
     );
     assert_eq!(steps, [Step::Tell(Event::End { ok: true }), Step::Over(ANSWERED)]);
+}
+
+#[test]
+fn an_agent_that_does_not_answer_whether_it_has_said_all_is_led_on() {
+    let mut dialogue = Dialogue::new(Start {
+        session: Some("old".to_owned()),
+        ..start()
+    });
+    dialogue.greet();
+    say(
+        &mut dialogue,
+        &json!({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}}),
+    );
+    say(&mut dialogue, &json!({"id": 2, "result": null}));
+    assert_eq!(sent(&dialogue.late())[0].0, "session/prompt");
+}
+
+#[test]
+fn a_call_that_is_allowed_is_told_of_and_only_once() {
+    let mut dialogue = prompting(Start {
+        permissions: Permissions::Full,
+        ..start()
+    });
+    let asked = json!({"toolCallId": "1", "title": "make", "kind": "execute", "status": "pending"});
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 9, "method": "session/request_permission", "params": {"sessionId": "s", "toolCall": asked,
+            "options": [{"optionId": "y", "kind": "allow_once"}]}}),
+    );
+    assert!(
+        matches!(&steps[..], [Step::Tell(Event::ToolStart { about, .. }), Step::Send(_)] if about == "make"),
+        "{steps:?}"
+    );
+    let steps = say(
+        &mut dialogue,
+        &json!({"method": "session/update", "params": {"sessionId": "s",
+            "update": {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"}}}),
+    );
+    assert!(
+        matches!(&steps[..], [Step::Tell(Event::ToolEnd { ok: true, .. })]),
+        "{steps:?}"
+    );
+}
+
+#[test]
+fn gemini_is_allowed_the_command_that_it_shows() {
+    for (name, expected) in [("gemini-cli", "y"), ("another", "n")] {
+        let mut dialogue = Dialogue::new(start());
+        dialogue.greet();
+        let greeted = json!({"protocolVersion": 1, "agentInfo": {"name": name}});
+        say(&mut dialogue, &json!({"id": 1, "result": greeted}));
+        say(&mut dialogue, &json!({"id": 2, "result": {"sessionId": "s"}}));
+        let steps = say(
+            &mut dialogue,
+            &json!({"id": 9, "method": "session/request_permission", "params": {"sessionId": "s",
+                "toolCall": {"toolCallId": "run_shell_command__1", "title": "git add -A", "kind": "execute"},
+                "options": [{"optionId": "y", "kind": "allow_once"}, {"optionId": "n", "kind": "reject_once"}]}}),
+        );
+        let Some(Step::Send(answer)) = steps.last() else {
+            panic!("{steps:?}")
+        };
+        assert_eq!(answer["result"]["outcome"]["optionId"], expected, "{name}");
+    }
 }
 
 #[test]
@@ -169,9 +241,10 @@ fn what_is_kept_of_a_message_that_is_not_known_is_bounded() {
 }
 
 #[test]
-fn a_conversation_that_the_agent_does_not_know_is_told_as_that() {
+fn a_conversation_that_the_agent_does_not_know_any_more_is_begun_anew_with_what_was_said() {
     let mut dialogue = Dialogue::new(Start {
         session: Some("old".to_owned()),
+        history: Some("It was said.".to_owned()),
         ..start()
     });
     dialogue.greet();
@@ -183,11 +256,37 @@ fn a_conversation_that_the_agent_does_not_know_is_told_as_that() {
         &mut dialogue,
         &json!({"id": 2, "error": {"code": -32602, "message": "Invalid session"}}),
     );
-    assert_eq!(
-        failure(&steps).map(|trouble| trouble.matter),
-        Some(Matter::NoSuchSession)
+    let params = json!({"cwd": "/tree", "mcpServers": []});
+    assert_eq!(sent(&steps), [("session/new", &params)]);
+    assert!(
+        matches!(&steps[0], Step::Tell(Event::Progress { text }) if text.contains("does not know its conversation")),
+        "{steps:?}"
     );
-    assert_eq!(steps.last(), Some(&Step::Over(FAILED)));
+    let steps = say(&mut dialogue, &json!({"id": 3, "result": {"sessionId": "new"}}));
+    assert_eq!(steps[0], Step::Tell(Event::Session { id: "new".to_owned() }));
+    let text = "It was said.\n\ndo it";
+    let params = json!({"sessionId": "new", "prompt": [{"type": "text", "text": text}]});
+    assert_eq!(sent(&steps), [("session/prompt", &params)]);
+}
+
+#[test]
+fn an_agent_that_begins_no_conversation_at_all_has_failed() {
+    let mut dialogue = Dialogue::new(Start {
+        session: Some("old".to_owned()),
+        ..start()
+    });
+    dialogue.greet();
+    say(
+        &mut dialogue,
+        &json!({"id": 1, "result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": true}}}),
+    );
+    for id in [2, 3] {
+        let steps = say(
+            &mut dialogue,
+            &json!({"id": id, "error": {"code": -32603, "message": "no"}}),
+        );
+        assert_eq!(failure(&steps).is_some(), id == 3, "{steps:?}");
+    }
 }
 
 #[test]
