@@ -9,6 +9,10 @@ pub(crate) enum Agent {
     Codex,
     Opencode,
     Pi,
+    /// Over the Agent Client Protocol.
+    Gemini,
+    /// Over the Agent Client Protocol.
+    Qwen,
 }
 
 /// An agent and the command that starts it.
@@ -29,15 +33,32 @@ pub(crate) fn installed(text: &str) -> Result<Installed, String> {
 }
 
 impl Agent {
-    const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Opencode, Self::Pi];
+    const ALL: [Self; 6] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Opencode,
+        Self::Pi,
+        Self::Gemini,
+        Self::Qwen,
+    ];
 
-    /// Its name here and as a harness.
+    /// Its name here.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Opencode => "opencode",
             Self::Pi => "pi",
+            Self::Gemini => "gemini",
+            Self::Qwen => "qwen",
+        }
+    }
+
+    /// The harness that drives it.
+    pub(crate) const fn harness(self) -> &'static str {
+        match self {
+            Self::Claude | Self::Codex | Self::Opencode | Self::Pi => self.as_str(),
+            Self::Gemini | Self::Qwen => "acp",
         }
     }
 
@@ -48,6 +69,8 @@ impl Agent {
             Self::Codex => &[("OPENAI_API_KEY", "dummy")],
             Self::Opencode => &[("OPENCODE_DISABLE_MODELS_FETCH", "1")],
             Self::Pi => &[("PI_OFFLINE", "1")],
+            Self::Gemini => &[("GOOGLE_GEMINI_BASE_URL", address), ("GEMINI_API_KEY", "dummy")],
+            Self::Qwen => &[],
         };
         let given = given.iter();
         given
@@ -55,13 +78,15 @@ impl Agent {
             .collect()
     }
 
-    /// Where it keeps its conversations below its home, one in each file; nothing where all are in one database.
+    /// Where it keeps its conversations below its home, one in each file; nothing where all are in one database, or where each start of
+    /// it leaves a file.
     pub(crate) const fn conversations(self) -> Option<&'static str> {
         match self {
             Self::Claude => Some(".claude/projects"),
             Self::Codex => Some(".codex/sessions"),
-            Self::Opencode => None,
+            Self::Opencode | Self::Gemini => None,
             Self::Pi => Some(".pi/agent/sessions"),
+            Self::Qwen => Some(".qwen/projects"),
         }
     }
 
@@ -72,6 +97,8 @@ impl Agent {
             Self::Codex => ".codex/config.toml",
             Self::Opencode => ".config/opencode/opencode.json",
             Self::Pi => ".pi/agent/settings.json",
+            Self::Gemini => ".gemini/settings.json",
+            Self::Qwen => ".qwen/settings.json",
         }
     }
 
@@ -88,6 +115,8 @@ impl Agent {
                     (".pi/agent/models.json", pi(address).to_string()),
                 ]
             }
+            Self::Gemini => vec![(".gemini/settings.json", gemini().to_string())],
+            Self::Qwen => vec![(".qwen/settings.json", qwen(address).to_string())],
         }
     }
 }
@@ -116,4 +145,19 @@ fn pi(address: &str) -> Value {
         "models": [{
             "id": "fake-model", "reasoning": true, "contextWindow": 200_000, "maxTokens": 32_000,
             "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}}]}}})
+}
+
+fn gemini() -> Value {
+    json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}}, "model": {"name": "gemini-2.5-pro"},
+        "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}})
+}
+
+/// Neither keeps memories nor proposes what to say next: both ask the model once more after the answer.
+fn qwen(address: &str) -> Value {
+    json!({
+        "security": {"auth": {"selectedType": "openai", "apiKey": "dummy", "baseUrl": format!("{address}/v1")}},
+        "model": {"name": "fake-model"}, "memory": {"enableManagedAutoMemory": false},
+        "ui": {"enableFollowupSuggestions": false},
+        "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}})
 }

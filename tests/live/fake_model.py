@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """A scripted model provider: real coding agents are driven against it without an account and without a network.
 
-It listens on the loopback only, needs the standard library only, and speaks three protocols:
+It listens on the loopback only, needs the standard library only, and speaks four protocols:
 
   Anthropic Messages       POST .../messages           (and .../messages/count_tokens)
   OpenAI Responses         POST .../responses
   OpenAI Chat Completions  POST .../chat/completions
+  Google Gemini            POST .../models/M:generateContent (:streamGenerateContent, :countTokens)
 
     fake_model.py LOG        prints {"port": N} when it is ready; ends when its standard input does
 
@@ -24,7 +25,7 @@ are answered with "ok" and move nothing, unless the step that stands next fails.
     "shell": "cmd"                a call of whichever shell tool the request offers
     "usage": {"input": 1000, "cached": 0, "output": 50, "reasoning": 0}
     "fail": KIND                  an HTTP error in the provider's own words: auth, rate_limit, quota, overloaded, bad_model, context
-    "retry_after": S              its retry-after header
+    "retry_after": S              its retry-after header (in Google's protocol the delay that stands in the error)
     "delay": S                    wait before the status line
     "cut_after": N                break the connection (TCP reset) after N pieces of the text
     "times": N                    play this step N times before the next one
@@ -65,10 +66,43 @@ OPENAI_ERRORS = {
     "context": (400, "invalid_request_error", "context_length_exceeded",
                 "Your input exceeds the context window of this model. Please adjust your input and try again."),
 }
+GOOGLE_QUOTA = "You exceeded your current quota, please check your plan and billing details."
+GOOGLE_ERRORS = {
+    "auth": (400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+    "rate_limit": (429, "RESOURCE_EXHAUSTED", GOOGLE_QUOTA + " Please retry in {wait}s."),
+    "quota": (429, "RESOURCE_EXHAUSTED", GOOGLE_QUOTA),
+    "overloaded": (503, "UNAVAILABLE", "The model is overloaded. Please try again later."),
+    "bad_model": (404, "NOT_FOUND", "models/{model} is not found for API version v1beta, or is not supported for "
+                  "generateContent."),
+    "context": (400, "INVALID_ARGUMENT", "The input token count (1200000) exceeds the maximum number of tokens allowed "
+                "(1048576)."),
+}
 
 
-def error_body(api, kind, model):
+def google_error(kind, model, wait):
+    """-> (status, body); Google says in the details what the error is about."""
+    def detail(name, **fields):
+        return {"@type": "type.googleapis.com/google.rpc." + name, **fields}
+
+    def quota(period):
+        return detail("QuotaFailure", violations=[{
+            "quotaMetric": "generativelanguage.googleapis.com/generate_requests",
+            "quotaId": "GenerateRequestsPer%sPerProjectPerModel" % period}])
+    details = {
+        "auth": [detail("ErrorInfo", reason="API_KEY_INVALID", domain="googleapis.com")],
+        "rate_limit": [quota("Minute"), detail("RetryInfo", retryDelay="%ss" % wait)],
+        "quota": [quota("Day")],
+    }
+    status, word, text = GOOGLE_ERRORS[kind]
+    error = {"code": status, "message": text.format(model=model, wait=wait), "status": word,
+             "details": details.get(kind, [])}
+    return status, {"error": error}
+
+
+def error_body(api, kind, model, wait):
     """-> (status, body) of a provider's error."""
+    if api == "google":
+        return google_error(kind, model, wait)
     if api == "messages":
         status, word, text = ANTHROPIC_ERRORS[kind]
         error = {"type": word, "message": text.format(model=model)}
@@ -79,7 +113,7 @@ def error_body(api, kind, model):
 
 # ---------------------------------------------------------------- tools that a request offers
 
-SHELLS = ("exec_command", "shell_command", "Bash", "bash", "shell")
+SHELLS = ("exec_command", "shell_command", "Bash", "bash", "shell", "run_shell_command")
 
 
 def offered_tools(api, body):
@@ -91,6 +125,9 @@ def offered_tools(api, body):
             tools[function.get("name")] = function.get("parameters") or {}
         elif api == "messages":
             tools[tool.get("name")] = tool.get("input_schema") or {}
+        elif api == "google":
+            for function in tool.get("functionDeclarations") or []:
+                tools[function.get("name")] = function.get("parametersJsonSchema") or function.get("parameters") or {}
         else:
             tools[tool.get("name") or tool.get("type")] = tool.get("parameters") or {}
     return tools
@@ -115,6 +152,8 @@ def shell_call(command, tools):
         args["description"] = "scripted"
     if "yield_time_ms" in properties:
         args["yield_time_ms"] = 10000
+    if "is_background" in properties:
+        args["is_background"] = False
     return {"name": name, "args": args}
 
 
@@ -259,12 +298,15 @@ class Handler(BaseHTTPRequestHandler):
         if path.startswith("/_script/"):
             self.book.put(path[len("/_script/"):], body)
             return self.send_json(200, {})
-        match = re.match(r"^/s/([^/]+)/.*?(messages|responses|chat/completions|count_tokens)$", path)
+        google = re.match(r"^/s/([^/]+)/.*?models/([^/:]+):(\w+)$", path)
+        match = google or re.match(r"^/s/([^/]+)/.*?(messages|responses|chat/completions|count_tokens)$", path)
         if match is None:
             return self.send_json(404, {"error": {"message": "there is no %s" % path, "type": "not_found"}})
         script, api = match.group(1), match.group(2).split("/")[0]
-        if api == "count_tokens":
-            return self.send_json(200, {"input_tokens": 100})
+        if google:
+            api, body = "google", {**body, "model": match.group(2), "stream": match.group(3).startswith("stream")}
+        if api == "count_tokens" or google and match.group(3) == "countTokens":
+            return self.send_json(200, {"input_tokens": 100, "totalTokens": 100})
         entry = {"script": script, "api": api, "model": body.get("model")}
         try:
             self.answer(script, api, body, entry)
@@ -289,7 +331,7 @@ class Handler(BaseHTTPRequestHandler):
         if step.get("delay"):
             self.wait(step["delay"])
         if "fail" in step:
-            entry["status"], error = error_body(api, step["fail"], model)
+            entry["status"], error = error_body(api, step["fail"], model, step.get("retry_after", 2))
             headers = {"request-id": "req_fake", "x-request-id": "req_fake"}
             if "retry_after" in step:
                 headers["retry-after"] = step["retry_after"]
@@ -490,7 +532,42 @@ class Responses(Reply):
         event("response.completed", response=self.envelope(name, "completed", items, self.counts()))
 
 
-REPLIES = {"messages": Messages, "chat": Chat, "responses": Responses}
+class Google(Reply):
+    def counts(self):
+        read, thought = self.usage["input"] + self.usage["cached"], self.usage["reasoning"]
+        said = self.usage["output"] - thought  # here the others count thoughts among it
+        return {"promptTokenCount": read, "cachedContentTokenCount": self.usage["cached"], "candidatesTokenCount": said,
+                "thoughtsTokenCount": thought, "totalTokenCount": read + said + thought}
+
+    def frame(self, parts, finish=None):
+        candidate = {"content": {"role": "model", "parts": parts}, "index": 0}
+        if finish:
+            candidate["finishReason"] = finish
+        return {"candidates": [candidate], "usageMetadata": self.counts(), "modelVersion": self.model,
+                "responseId": some_id("")}
+
+    def function_calls(self):
+        return [{"functionCall": {"id": call["id"], "name": call["name"], "args": call["args"]},
+                 "thoughtSignature": "c2ln"} for call in self.calls]
+
+    def whole(self):
+        text = [] if self.text is None else [{"text": self.text}]
+        return self.frame(text + self.function_calls(), "STOP")
+
+    def stream(self):
+        if self.reasoning:
+            self.handler.event(self.frame([{"text": self.reasoning, "thought": True}]))
+        if self.text is not None:
+            for piece in self.pieces():
+                self.beat()
+                self.handler.event(self.frame([{"text": piece}]))
+        if self.calls:
+            self.handler.event(self.frame(self.function_calls()))
+        self.beat()
+        self.handler.event(self.frame([{"text": ""}], "STOP"))
+
+
+REPLIES = {"messages": Messages, "chat": Chat, "responses": Responses, "google": Google}
 
 
 class Server(ThreadingHTTPServer):

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use agent::{Agent, Installed};
+use agent::Installed;
 use cases::{CASES, Case};
 use provider::Provider;
 use stage::Stage;
@@ -96,7 +96,7 @@ fn trials(args: &Args) -> Vec<Trial<'_>> {
     for agent in &args.agents {
         let wanted = |case: &&Case| {
             let named = args.cases.is_empty() || args.cases.iter().any(|name| name == case.name);
-            named && (case.short || !args.short) && case.fits(agent.agent)
+            named && (case.short || !args.short) && case.is_for(agent.agent)
         };
         let cases = CASES.iter().filter(wanted);
         trials.extend(cases.map(|case| Trial { agent, case }));
@@ -163,12 +163,5 @@ impl Trial<'_> {
             begun.elapsed().as_secs_f64()
         );
         passed
-    }
-}
-
-/// A case is for every agent, unless it names those that it is for.
-impl Case {
-    fn fits(&self, agent: Agent) -> bool {
-        self.only.is_empty() || self.only.contains(&agent)
     }
 }

@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::agent::Installed;
+use crate::agent::{Agent, Installed};
 use crate::desk::{Daemon, Desk};
 use crate::provider::Provider;
 use crate::record::Record;
@@ -58,9 +58,9 @@ impl<'a> Stage<'a> {
     }
 
     fn configure(&self, pass: &[String]) {
-        let name = self.installed.agent.as_str();
+        let (name, harness) = (self.installed.agent.as_str(), self.installed.agent.harness());
         let text = format!(
-            "person = \"ada@example.org\"\npass_env = {}\n\n[agents.{name}]\ncommand = {}\nharness = \"{name}\"\npermissions = \"full\"\n",
+            "person = \"ada@example.org\"\npass_env = {}\n\n[agents.{name}]\ncommand = {}\nharness = \"{harness}\"\npermissions = \"full\"\n",
             json!(pass),
             json!(self.installed.command),
         );
@@ -108,6 +108,23 @@ impl<'a> Stage<'a> {
         };
         assert!(status.success(), "run --once: {status}\n{}", said());
         said()
+    }
+
+    /// Waits until the agent can go on with a conversation that it has begun: gemini 0.61 empties one that it loads again in the minute of
+    /// the clock in which it began.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it waits for the clock that the agent looks at, for a minute at most"
+    )]
+    pub(crate) fn let_the_conversation_settle(&self) {
+        let minute = || {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH);
+            since.expect("a time after 1970").as_secs() / 60
+        };
+        let begun = minute();
+        while self.installed.agent == Agent::Gemini && minute() == begun {
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 
     /// Bounds the silence of the agent: before its first word, and after it.
@@ -159,6 +176,11 @@ impl<'a> Stage<'a> {
             let kept = conversations(&self.desk.path("home").join(dir));
             assert_eq!(kept.len(), 1, "conversations that it keeps: {kept:?}");
         }
+    }
+
+    /// The name of the conversation of the card's run.
+    pub(crate) fn session(&self, card: &str) -> Value {
+        self.desk.card(card)["runs"][0]["session"].clone()
     }
 
     /// What the card has used in all, over all of its starts.

