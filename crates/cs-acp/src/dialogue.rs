@@ -385,7 +385,8 @@ impl Dialogue {
             None => json!({"outcome": {"outcome": "cancelled"}}),
         };
         let told = if is_denied {
-            vec![Event::Denied { what: call.phrase() }]
+            let denied = Event::Denied { what: call.phrase() };
+            self.told.said().into_iter().chain([denied]).collect()
         } else {
             // Some agents tell of a call that they asked for only when it is over.
             self.told.tool(&params["toolCall"])

@@ -359,6 +359,31 @@ fn a_request_knows_what_was_told_of_its_call_before() {
 }
 
 #[test]
+fn what_was_said_before_a_call_that_is_denied_is_a_message_of_its_own() {
+    let mut dialogue = prompting(start());
+    let chunk = |text: &str| {
+        json!({"method": "session/update", "params": {"sessionId": "s",
+        "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}}})
+    };
+    say(&mut dialogue, &chunk("I will remove it."));
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 9, "method": "session/request_permission", "params": {"sessionId": "s",
+            "toolCall": {"toolCallId": "1", "title": "rm", "kind": "execute"}, "options": []}}),
+    );
+    let said = |text: &str| Event::Said {
+        text: text.to_owned(),
+    };
+    assert_eq!(steps[0], Step::Tell(said("I will remove it.")));
+    say(&mut dialogue, &chunk("It may not be removed."));
+    let steps = say(
+        &mut dialogue,
+        &json!({"id": 3, "result": {"stopReason": "end_turn"}}),
+    );
+    assert_eq!(steps[0], Step::Tell(said("It may not be removed.")));
+}
+
+#[test]
 fn a_request_of_another_conversation_is_refused_and_told() {
     for permissions in Permissions::ALL {
         let mut dialogue = prompting(Start {
