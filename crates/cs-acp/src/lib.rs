@@ -23,6 +23,8 @@ mod lines;
 mod opened;
 mod permission;
 mod prompted;
+#[cfg(test)]
+mod recorded;
 mod run;
 mod start;
 mod update;
