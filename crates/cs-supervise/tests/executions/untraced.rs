@@ -61,8 +61,14 @@ async fn removed(scratch: &Scratch) -> Removed {
         agent: Some(running.agent().clone()),
     };
     let group = scratch.group();
-    fs::remove_dir_all(scratch.dir.path()).unwrap();
+    remove(&scratch).await;
     Removed { noted, tree, group }
+}
+
+/// Removes the directory of an execution whose shim may be writing into it.
+async fn remove(scratch: &Scratch) {
+    let dir = scratch.dir.path();
+    until("its directory is removed", || fs::remove_dir_all(dir).is_ok()).await;
 }
 
 fn nothing_is_left(noted: &Noted, tree: &[Process]) {
@@ -126,7 +132,7 @@ async fn by_cookie(scratch: Scratch) {
     let running = held.go(b"").await.unwrap();
     let tree = scratch.descendants_of(&["setsid", "dfork"]).await;
     drop(running);
-    fs::remove_dir_all(scratch.dir.path()).unwrap();
+    remove(&scratch).await;
     crash(&shim.process);
     until("it is gone", || !shim.process.is_alive()).await;
     assert_eq!(alive(&tree), ["setsid", "dfork"]);
