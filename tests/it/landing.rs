@@ -237,3 +237,117 @@ fn a_conflict_of_a_plain_agent_is_in_the_list_and_said_once() {
     assert!(listed.contains("waits for you (landing in conflict)"), "{listed}");
     assert_eq!(desk.json(&["cards"])[0]["last_landing"], "conflict");
 }
+
+/// The card's branch in the person's repository.
+fn branch_of(desk: &Desk) -> String {
+    let name = desk.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/cs/"]);
+    name.trim().to_owned()
+}
+
+/// The person commits on the card's branch, in a working tree of their own.
+fn commits_on(desk: &Desk, branch: &str, file: &str) {
+    let script = format!(
+        "git worktree add -q ../own {branch} && cd ../own && echo mine > {file} && git add {file} && \
+         git -c user.name=Ada -c user.email=ada@example.org commit -qm 'By hand' && cd ../repo && git worktree remove ../own"
+    );
+    let done = desk.shell(&script).status().expect("it runs");
+    assert!(done.success());
+}
+
+/// WT-9: what the person has put on the card's branch is the card's work, whether its tree is still there or not.
+#[test]
+fn what_the_person_committed_on_the_cards_branch_lands_with_it() {
+    for is_there in [true, false] {
+        let desk = Desk::new();
+        let card = offered(&desk);
+        commits_on(&desk, &branch_of(&desk), "by-hand.txt");
+        if !is_there {
+            std::fs::remove_dir_all(desk.ok(&["open", &card]).trim_end()).expect("removed");
+        }
+        let told = desk.ok(&["land", &card, "--dry-run"]);
+        assert!(told.contains("3 commits, 3 files changed"), "{told}");
+        desk.ok(&["land", &card]);
+        desk.run_once();
+        assert_eq!(desk.card(&card)["card"]["state"], "landed");
+        let files = desk.git(&["ls-tree", "--name-only", "main"]);
+        assert_eq!(
+            files.lines().collect::<Vec<_>>(),
+            ["README", "by-hand.txt", "new.txt"]
+        );
+    }
+}
+
+#[test]
+fn a_cards_branch_that_the_person_has_rewritten_is_not_passed_over() {
+    let desk = Desk::new();
+    let card = offered(&desk);
+    let branch = branch_of(&desk);
+    desk.git(&["branch", "--force", &branch, "main"]);
+    commits_on(&desk, &branch, "by-hand.txt");
+    let before = tip(&desk, "main");
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    let landing = &desk.card(&card)["landings"][0];
+    let report = landing["result"].as_str().unwrap_or_else(|| panic!("{landing}"));
+    assert!(
+        report.contains(&branch) && report.contains("git branch -m"),
+        "{report}"
+    );
+    assert_eq!(
+        (landing["state"].as_str(), tip(&desk, "main")),
+        (Some("refused"), before)
+    );
+    desk.git(&["branch", "-m", &branch, "mine"]);
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+}
+
+#[test]
+fn a_branch_that_lacks_what_the_card_began_on_is_not_given_that_without_a_word() {
+    let desk = Desk::new();
+    desk.git(&["branch", "old"]);
+    std::fs::write(desk.path("repo/later.txt"), "later\n").expect("written");
+    desk.commit_all("Later");
+    let card = offered(&desk);
+    let told = desk.ok(&["land", &card, "--onto", "old", "--dry-run"]);
+    let others = "1 commit of main that old does not have, and not of the card";
+    assert!(told.contains("3 commits") && told.contains(others), "{told}");
+    let output = desk
+        .panel(&["land", &card, "--onto", "old"])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains(&format!("it brings {others}")),
+        "{said}"
+    );
+}
+
+/// The branch that the person sees is never set back, so it keeps what the agent has thrown away since: that is nobody's work.
+#[test]
+fn what_the_agent_itself_has_rewritten_lands_as_it_is_now() {
+    let desk = Desk::new();
+    let amend = "echo second > new.txt && git add new.txt && git -c user.name=a -c user.email=a@b.c commit -q --amend -m Amended";
+    desk.script(&json!([
+        {"when": "first", "steps": [
+            {"write_file": {"path": "new.txt", "text": "first\n"}}, {"commit": "First"}, {"final": "Done."}]},
+        {"when": "any", "steps": [{"run": ["sh", "-c", amend]}, {"final": "Amended."}]}]));
+    let card = desk.send("Write a file");
+    desk.run_once();
+    desk.ok(&["send", "--card", &card, "Again"]);
+    desk.run_once();
+    assert!(
+        desk.git(&["log", "--format=%s", &branch_of(&desk)])
+            .contains("First")
+    );
+    desk.ok(&["land", &card]);
+    desk.run_once();
+    assert_eq!(
+        desk.card(&card)["card"]["state"],
+        "landed",
+        "{}",
+        desk.card(&card)
+    );
+    assert_eq!(desk.git(&["show", "main:new.txt"]), "second\n");
+}

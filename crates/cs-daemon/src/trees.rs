@@ -161,6 +161,8 @@ pub enum Planned {
     NoWork,
     /// These files of the tree are not committed, and only commits land.
     Uncommitted(Vec<RepoPath>),
+    /// The person's branch of this name has commits that cannot be added to the card's.
+    Beside(BranchName),
     /// What git says.
     Plan(LandingPlan),
 }

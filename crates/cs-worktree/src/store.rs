@@ -287,6 +287,14 @@ impl Store {
         }
     }
 
+    /// Whether everything up to this commit is in what attempts have left.
+    pub(crate) async fn is_of_runs(&self, commit: &Oid) -> Result<bool, WorktreeError> {
+        let runs = format!("--glob={RUNS}");
+        let list = ["rev-list", "--max-count=1", commit.as_str(), "--not", &runs];
+        let other = self.git.ok(self.call("rev-list").args(list)).await?;
+        Ok(other.is_empty())
+    }
+
     pub(crate) async fn count(&self, from: &Oid, to: &Oid) -> Result<usize, WorktreeError> {
         let range = format!("{from}..{to}");
         let out = self

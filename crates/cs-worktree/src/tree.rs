@@ -253,6 +253,43 @@ impl Worktrees {
         Ok((position, base))
     }
 
+    /// Takes in what the person has committed on the card's branch in their repository, as a start does, for a card whose work is about to
+    /// land. The card has to have been worked on.
+    ///
+    /// # Errors
+    /// [`WorktreeError::CodebaseBusy`], or git or the disk failed.
+    pub async fn take_in(
+        &self,
+        repository: &Repository,
+        spec: &TreeSpec,
+    ) -> Result<PersonCommits, WorktreeError> {
+        let _lock = self.lock(&spec.codebase).await?;
+        let store = self.store(&spec.codebase);
+        store.refresh(repository).await?;
+        let position = intake::position(&store, spec, None).await?;
+        match self.find_tree(spec)? {
+            Some(found) => intake::take_in(&store, &found, &position).await,
+            None => {
+                intake::accept(&store, &spec.card, &position).await?;
+                Ok(position.person_when_cloned())
+            }
+        }
+    }
+
+    /// The same without taking anything in: the head that the card, standing at `head`, would have.
+    pub(crate) async fn head_with_persons(
+        &self,
+        store: &Store,
+        spec: &TreeSpec,
+        head: Oid,
+    ) -> Result<Oid, WorktreeError> {
+        let tip = store.own_ref(&store::base_ref(&spec.branch)).await?;
+        Ok(match tip {
+            Some(tip) if store.is_ancestor(&head, &tip).await? => tip,
+            Some(_) | None => head,
+        })
+    }
+
     /// Finds the card's tree without touching anything; `None` when it is not on this machine, also when somebody removed it
     /// and left only the file that says whose it was.
     ///

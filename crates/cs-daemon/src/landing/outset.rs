@@ -38,7 +38,7 @@ pub(super) async fn plan(
     let planned = patiently(|| landings.plan_landing(&brief, attempt.epoch));
     let plan = match planned.await? {
         Planned::Plan(plan) => plan,
-        none @ (Planned::NoCodebase | Planned::NoWork | Planned::Uncommitted(_)) => {
+        none @ (Planned::NoCodebase | Planned::NoWork | Planned::Uncommitted(_) | Planned::Beside(_)) => {
             return Ok(refuse(not_planned(&none)));
         }
     };
@@ -77,6 +77,10 @@ fn not_planned(planned: &Planned) -> String {
         Planned::NoWork | Planned::Plan(_) => {
             "The card was never worked on: there is nothing to land.".to_owned()
         }
+        Planned::Beside(branch) => format!(
+            "Not landed: `{branch}` in your repository has commits of yours that cannot be added to the card's work, since they do not come \
+             after it. Rename that branch (`git branch -m {branch} OTHER`) and accept it again: then the card's own work lands."
+        ),
         Planned::Uncommitted(files) => format!(
             "These files of the card's tree are not committed, and only commits land: {}. Send a message that asks the agent to commit \
              or remove them.",

@@ -28,7 +28,8 @@ impl Refusable for Planned {
             )
             | Self::NoCodebase
             | Self::NoWork
-            | Self::Uncommitted(_) => false,
+            | Self::Uncommitted(_)
+            | Self::Beside(_) => false,
         }
     }
 }

@@ -9,8 +9,8 @@ use cs_model::{CodebaseId, Epoch, LandingTarget, RunId};
 use cs_record::{Card, LandingBrief};
 use cs_worktree::{
     BranchName, BranchPattern, Identity, LandMethod, LandingSpec, LocalAfterPublish, Move, MoveOutcome,
-    MoveRecovery, Publish, PublishTo, Published, RepoPath, Repository, RunKey, Throwaway, TreeSpec, Verdict,
-    Worktrees,
+    MoveRecovery, PersonCommits, Publish, PublishTo, Published, RepoPath, Repository, RunKey, Throwaway,
+    TreeSpec, Verdict, Worktrees,
 };
 
 use super::{
@@ -171,6 +171,13 @@ impl Landings for GitTrees {
         }
         let Some(head) = head else {
             return Ok(Planned::NoWork);
+        };
+        let head = match self.worktrees.take_in(&found.repository, &found.spec).await? {
+            PersonCommits::None => head,
+            PersonCommits::Taken { .. } => self.worktrees.card_head(&found.spec).await?.unwrap_or(head),
+            PersonCommits::Waiting { .. } | PersonCommits::Diverged => {
+                return Ok(Planned::Beside(found.spec.branch));
+            }
         };
         let message = brief.landing.message.clone();
         let policy = self.checkouts.landing(found.codebase)?;

@@ -45,6 +45,7 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
     if args.dry_run {
         return preview::preview(app, &desk, &detail.card, args).await;
     }
+    let beside = preview::beside(app, &desk, &detail.card, args).await;
     let person = app.person(&desk.state).await?;
     let landing = LandingId::from_uuid(SystemIds.uuid_v7());
     let accepted = desk
@@ -71,6 +72,9 @@ pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
         accepted.id.short(),
         id.short()
     ))?;
+    if let Some(said) = beside {
+        app.out.said(&said);
+    }
     // Only the machine that has the checkout can tell.
     if let Ok(Some(said)) = preview::goes_to(app, &desk, &detail, args).await {
         app.out.said(&said);

@@ -2,12 +2,13 @@
 
 use super::plan::{self, Making};
 use super::quarantine::Quarantine;
-use super::{LandMethod, LandingPlan, LandingSpec};
+use super::{LandMethod, LandingPlan, LandingSpec, Move};
 use crate::Worktrees;
 use crate::error::WorktreeError;
 use crate::keys::{BranchName, LandingKey};
 use crate::pattern::BranchPattern;
 use crate::repository::Repository;
+use crate::store::{self, Store};
 use crate::tree::TreeSpec;
 
 /// The landing that is asked about.
@@ -30,12 +31,15 @@ pub struct Preview {
     pub plan: LandingPlan,
     /// How many commits the card has that the base has not.
     pub commits: usize,
+    /// How many of them are not the card's: it began on them, and the base it is to land on does not have them.
+    pub others: usize,
     /// How many files the move would change; 0 without one.
     pub files: usize,
 }
 
 impl Worktrees {
-    /// Says what landing a card would come to, with what is committed in its tree now, or was saved of it where the tree is not here.
+    /// Says what landing a card would come to, with what is committed in its tree now, or was saved of it where the tree is not here, and
+    /// with what the person has committed on its branch.
     ///
     /// What it makes goes with it; in the store are the branches of the user's repository as they are now. It asks no remote and runs
     /// no verify command.
@@ -49,8 +53,9 @@ impl Worktrees {
     ) -> Result<Preview, WorktreeError> {
         let _lock = self.lock(&asked.tree.codebase).await?;
         let store = self.store(&asked.tree.codebase);
-        store.make_ready(repository).await?;
+        store.refresh(repository).await?;
         let head = self.head_now(&store, &asked.tree).await?;
+        let head = self.head_with_persons(&store, &asked.tree, head).await?;
         let spec = LandingSpec {
             landing: LandingKey::new("preview").expect("it is a plain word"),
             tree: asked.tree.clone(),
@@ -67,9 +72,10 @@ impl Worktrees {
             is_kept: false,
         };
         let plan = plan::plan(&store, repository, &spec, making).await?;
-        let (commits, files) = match &plan {
+        let (commits, others, files) = match &plan {
             LandingPlan::Ready(planned) => (
                 store.count(&planned.old, &head).await?,
+                others(&store, &asked.tree, planned).await?,
                 super::preflight::changes(&quarantine.apart(), planned)
                     .await?
                     .len(),
@@ -77,8 +83,21 @@ impl Worktrees {
             LandingPlan::AlreadyLanded { .. }
             | LandingPlan::NothingToLand
             | LandingPlan::Conflict(_)
-            | LandingPlan::Refused(_) => (0, 0),
+            | LandingPlan::Refused(_) => (0, 0, 0),
         };
-        Ok(Preview { plan, commits, files })
+        Ok(Preview {
+            plan,
+            commits,
+            others,
+            files,
+        })
+    }
+}
+
+/// How many commits before the card's own come to the base with them.
+async fn others(store: &Store, tree: &TreeSpec, planned: &Move) -> Result<usize, WorktreeError> {
+    match store.own_ref(&store::card_base_ref(&tree.card)).await? {
+        Some(began) => store.count(&planned.old, &began).await,
+        None => Ok(0),
     }
 }

@@ -38,8 +38,12 @@ pub(super) struct Position {
 /// The card's branch in the user's repository, compared with the card's head.
 #[derive(Debug)]
 enum Ahead {
+    /// All of it is what agents have committed, also where they have thrown it away since.
     No,
-    By { tip: Oid, count: usize },
+    By {
+        tip: Oid,
+        count: usize,
+    },
     Diverged,
 }
 
@@ -89,6 +93,7 @@ pub(super) async fn position(
             let count = store.count(&head, &tip).await?;
             Ahead::By { tip, count }
         }
+        Some(tip) if store.is_of_runs(&tip).await? => Ahead::No,
         Some(_) => Ahead::Diverged,
     };
     let behind = match &onto {

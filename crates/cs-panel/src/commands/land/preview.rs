@@ -329,9 +329,33 @@ fn ready(card: &str, asked: &Asked, preview: &Preview, (goes, along): (&Goes, us
         Goes::Pushed(to) => format!("{to}, then {base}"),
         Goes::Here | Goes::Request(_) | Goes::Nowhere => base.to_string(),
     };
+    let others = match preview.others {
+        0 => String::new(),
+        _ => format!("\n  of that {}", of_others(asked, preview)),
+    };
     format!(
-        "card {card} would land on {base} by {method}\n  brings  {}, {} changed\n  verify  {verify}\n  moves   {moves}",
+        "card {card} would land on {base} by {method}\n  brings  {}, {} changed{others}\n  verify  {verify}\n  moves   {moves}",
         text::count(preview.commits, "commit"),
         text::count(preview.files, "file")
     )
+}
+
+/// Says whose the commits are that another branch gets beside the card's.
+fn of_others(asked: &Asked, preview: &Preview) -> String {
+    let Asked { spec, .. } = asked;
+    format!(
+        "{} of {} that {} does not have, and not of the card",
+        text::count(preview.others, "commit"),
+        spec.tree.base_branch,
+        spec.base
+    )
+}
+
+/// What another branch than the card's own base gets beside its work; nothing where that is all, or nobody here can tell.
+pub(super) async fn beside(app: &App, desk: &Desk, card: &Card, args: &LandArgs) -> Option<String> {
+    args.onto.as_ref()?;
+    let found = asked(app, desk, card, args).await.ok()?;
+    let preview = found.worktrees.preview_landing(&found.repository, &found.spec);
+    let preview = preview.await.ok().filter(|preview| preview.others > 0)?;
+    Some(format!("it brings {}", of_others(&found, &preview)))
 }
