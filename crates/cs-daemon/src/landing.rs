@@ -103,9 +103,7 @@ pub(crate) enum LandingTrouble {
     Common(#[from] Trouble),
     #[error(transparent)]
     Tree(#[from] TreeError),
-    #[error(
-        "a git process still works in the working tree of the base, or has left `index.lock` behind; remove that if no git runs there"
-    )]
+    #[error("a git process still works in the working tree of the base, or has left its `index.lock` there")]
     Busy,
     #[error("its verify cannot be held")]
     NotHeld(#[source] HoldTrouble),

@@ -61,7 +61,7 @@ async fn removed(scratch: &Scratch) -> Removed {
         agent: Some(running.agent().clone()),
     };
     let group = scratch.group();
-    remove(&scratch).await;
+    remove(scratch).await;
     Removed { noted, tree, group }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use super::index::IndexLock;
+use super::index::{IndexLock, Kept};
 use super::preflight::{self, Place};
 use super::rollback::Begun;
 use super::{How, Move, MoveOutcome, MoveRecovery, Refusal, look, rollback, transfer};
@@ -13,7 +13,7 @@ use crate::busy::BusyWith;
 use crate::error::{GitError, WorktreeError};
 use crate::keys::{BranchName, Oid};
 use crate::lfs;
-use crate::repository::Repository;
+use crate::repository::{self, Repository};
 use crate::runner::{Answer, Git};
 use crate::store::{self, RefChange, RefMove, Store};
 
@@ -135,36 +135,58 @@ async fn fast_forward(store: &Store, landing: &Move, place: Place<'_>) -> Result
     if ref_is_locked(landing, place) {
         return Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::RefLock)));
     }
-    let Some(lock) = IndexLock::take(store, landing, place).await? else {
+    let Some(mut lock) = IndexLock::take(store, landing, place).await? else {
         return Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)));
     };
     store.borders.reach(Border::IndexLocked);
     let index = lock.path().to_owned();
-    let place = place.with_index(&index);
-    // Nobody can switch now, or stage anything.
-    if !is_on_base(&store.git, landing, place).await? {
+    let copied = place.with_index(&index);
+    // Who switches to what is there already needs the index; who makes a branch does not.
+    if !is_on_base(&store.git, landing, copied).await? {
         lock.release()?;
         return Ok(MoveOutcome::BaseMoved);
     }
-    if let Some(refusal) = preflight::overlap(store, landing, place).await? {
+    if let Some(refusal) = preflight::overlap(store, landing, copied).await? {
         lock.release()?;
         return Ok(MoveOutcome::Refused(refusal));
     }
-    let answer = merge(store, landing, place).await?;
-    match standing(&store.git, landing).await? {
-        Standing::Done => {
-            store.borders.reach(Border::BaseMoved);
-            lock.keep()?;
-            Ok(MoveOutcome::Moved)
-        }
-        standing @ (Standing::Before | Standing::Elsewhere) => {
-            let error = answer.into_error("merge");
-            tracing::warn!(%error, "git refused to fast-forward the base");
-            let outcome = after_refusal(store, landing, place, (standing, &error)).await?;
-            lock.release()?;
-            Ok(outcome)
-        }
+    lock.in_use();
+    let answer = merge(store, landing, copied).await?;
+    let standing = standing(&store.git, landing).await?;
+    if standing == Standing::Done || is_at_new(&store.git, landing, place).await? {
+        store.borders.reach(Border::BaseMoved);
+        keep(store, landing, place, lock).await?;
+        return Ok(if standing == Standing::Done {
+            MoveOutcome::Moved
+        } else {
+            // What git moved is a branch that the person made of the base meanwhile.
+            MoveOutcome::BaseMoved
+        });
     }
+    let error = answer.into_error("merge");
+    tracing::warn!(%error, "git refused to fast-forward the base");
+    let outcome = after_refusal(store, landing, copied, (standing, &error)).await;
+    lock.release()?;
+    outcome
+}
+
+/// Puts the index in place that git has made. Where the person has removed the lock meanwhile, their index is brought to the same.
+pub(super) async fn keep(
+    store: &Store,
+    landing: &Move,
+    place: Place<'_>,
+    lock: IndexLock,
+) -> Result<(), WorktreeError> {
+    match lock.keep()? {
+        Kept::Yes => Ok(()),
+        Kept::No => rollback::bring_index_forward(store, landing, place).await,
+    }
+}
+
+/// Whether what is checked out is the commit that lands.
+pub(super) async fn is_at_new(git: &Git, landing: &Move, place: Place<'_>) -> Result<bool, WorktreeError> {
+    let head = repository::commit_of(git, place.call("rev-parse"), "HEAD").await?;
+    Ok(head.as_ref() == Some(&landing.new))
 }
 
 async fn merge(store: &Store, landing: &Move, place: Place<'_>) -> Result<Answer, WorktreeError> {

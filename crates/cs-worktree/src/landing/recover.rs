@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::execute::{Standing, is_on_base, note_base, standing};
+use super::execute::{Standing, is_at_new, is_on_base, keep, note_base, standing};
 use super::index::IndexLock;
 use super::preflight::Place;
 use super::rollback::Begun;
@@ -36,7 +36,7 @@ impl Worktrees {
             How::CheckedOut { worktree, git_dir } => Some(Place::new(worktree, git_dir)),
         };
         let nobody = match place {
-            Some(place) => wait_for_nobody(place).await,
+            Some(place) => wait_for_nobody(landing, place).await,
             None => true,
         };
         transfer::let_go(landing);
@@ -46,18 +46,27 @@ impl Worktrees {
         }
         let Some(place) = place.filter(|place| place.worktree.is_dir()) else {
             let done = standing == Standing::Done;
+            match place.and_then(|place| IndexLock::left(landing, place)) {
+                Some(left) if done => drop(left.keep()?),
+                Some(left) => left.release()?,
+                None => {}
+            }
             return Ok(if done {
                 MoveRecovery::Done
             } else {
                 MoveRecovery::NotMoved
             });
         };
-        if standing == Standing::Done {
+        if standing == Standing::Done || is_at_new(self.git(), landing, place).await? {
             // The copy that git has finished before it moved the branch.
             if let Some(left) = IndexLock::left(landing, place) {
-                left.keep()?;
+                keep(&store, landing, place, left).await?;
             }
-            return Ok(MoveRecovery::Done);
+            return Ok(if standing == Standing::Done {
+                MoveRecovery::Done
+            } else {
+                MoveRecovery::NotMoved
+            });
         }
         if !nobody {
             return Ok(MoveRecovery::Busy);
@@ -79,24 +88,28 @@ async fn undo(store: &Store, landing: &Move, place: Place<'_>) -> Result<MoveRec
         return Ok(recovered);
     }
     // The user may have gone on meanwhile: what the move wrote is not theirs for that.
-    let recovered = rollback::roll_back(store, landing, place, Begun::AsTheFilesSay).await?;
+    let recovered = rollback::roll_back(store, landing, place, Begun::AsTheFilesSay).await;
     match recovered {
-        MoveRecovery::NotMoved => lock.release()?,
-        MoveRecovery::Done
-        | MoveRecovery::RolledBack
-        | MoveRecovery::ForeignEdits { .. }
-        | MoveRecovery::Busy => lock.keep()?,
+        // Whatever went wrong, nobody acts any more.
+        Ok(MoveRecovery::NotMoved) | Err(_) => lock.release()?,
+        Ok(
+            MoveRecovery::Done
+            | MoveRecovery::RolledBack
+            | MoveRecovery::ForeignEdits { .. }
+            | MoveRecovery::Busy,
+        ) => drop(lock.keep()?),
     }
-    Ok(recovered)
+    recovered
 }
 
 /// Waits until no git works in the tree. Where the system does not tell, the tree counts as in use while it is locked.
-async fn wait_for_nobody(place: Place<'_>) -> bool {
+async fn wait_for_nobody(landing: &Move, place: Place<'_>) -> bool {
     let lock = place.git_dir.join("index.lock");
+    let is_free = || !lock_is_there(&lock) || IndexLock::is_left(landing, place);
     for _ in 0..LOOKS {
         match procs::git_in(&[place.worktree, place.git_dir]) {
-            procs::Users::None if !is_held(&lock) => return true,
-            procs::Users::Unknown if !lock_is_there(&lock) => return true,
+            procs::Users::None if is_free() || !is_held(&lock) => return true,
+            procs::Users::Unknown if is_free() => return true,
             procs::Users::None | procs::Users::Some | procs::Users::Unknown => {
                 tokio::time::sleep(PAUSE).await
             }

@@ -9,6 +9,7 @@ use super::preflight::{self, Place};
 use super::{Move, MoveRecovery};
 use crate::borders::Border;
 use crate::error::WorktreeError;
+use crate::keys::Oid;
 use crate::parse::{self, GITLINK, RawChange};
 use crate::path::RepoPath;
 use crate::plain;
@@ -51,7 +52,9 @@ pub(super) async fn roll_back(
     if let Some(later) = later(store, landing, place).await? {
         // A file that is missing or empty is the user's doing, unless the move has written others.
         let is_begun = match begun {
-            Begun::AsTheIndexSays => staged(store, landing, place, &changes).await?,
+            Begun::AsTheIndexSays => !indexed(store, place, &changes, [&landing.old, &landing.new])
+                .await?
+                .is_empty(),
             Begun::AsTheFilesSay => is_begun(store, place, &changes).await?,
         };
         return if is_begun {
@@ -61,11 +64,11 @@ pub(super) async fn roll_back(
         };
     }
     let (ours, mut foreign) = classify(store, landing, place, &changes).await?;
-    let staged = staged(store, landing, place, &changes).await?;
-    if ours.is_empty() && !staged {
+    let staged = indexed(store, place, &changes, [&landing.old, &landing.new]).await?;
+    if ours.is_empty() && staged.is_empty() {
         return Ok(MoveRecovery::NotMoved);
     }
-    foreign.extend(put_back(store, place, ours, &changes).await?);
+    foreign.extend(put_back(store, place, ours, &staged).await?);
     if foreign.is_empty() {
         return Ok(MoveRecovery::RolledBack);
     }
@@ -91,7 +94,7 @@ async fn roll_back_below(
     let mut foreign: Vec<RepoPath> = theirs.filter(|path| differs.contains(path)).collect();
     let is_back = !ours.is_empty();
     if !ours.is_empty() {
-        let index = ours.clone();
+        let index = indexed(store, place, &ours, [&landing.old, &landing.new]).await?;
         foreign.extend(put_back(store, place, ours, &index).await?);
     }
     foreign.sort();
@@ -301,29 +304,51 @@ async fn is_beginning(
     Ok(answer.code == 0 && answer.stdout.starts_with(&there))
 }
 
-/// Whether the index has anything of the move.
-async fn staged(
+/// Those of the changes that the index holds as they are on the second side, where the first side has something else. What it holds
+/// beside both is staged by the person.
+async fn indexed(
+    store: &Store,
+    place: Place<'_>,
+    changes: &[RawChange],
+    [from, to]: [&Oid; 2],
+) -> Result<Vec<RawChange>, WorktreeError> {
+    let diff = |side: &Oid| {
+        let diff = place.call("diff-index").reads_only();
+        let options = ["--raw", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
+        diff.args(["diff-index", "--cached"])
+            .args(options)
+            .arg(side.as_str())
+    };
+    let paths = |out: Vec<u8>| -> Result<BTreeSet<RepoPath>, WorktreeError> {
+        let differ = parse::raw_diff("diff-index", &out)?.into_iter();
+        Ok(differ.map(|change| change.path).collect())
+    };
+    let differ_from = paths(store.git.ok(diff(from)).await?)?;
+    let differ_to = paths(store.git.ok(diff(to)).await?)?;
+    let is_to = |change: &&RawChange| differ_from.contains(&change.path) && !differ_to.contains(&change.path);
+    Ok(changes.iter().filter(is_to).cloned().collect())
+}
+
+/// Brings what the index still holds as it was before a move that was made to what the move made of it.
+pub(super) async fn bring_index_forward(
     store: &Store,
     landing: &Move,
     place: Place<'_>,
-    changes: &[RawChange],
-) -> Result<bool, WorktreeError> {
-    let diff = place.call("diff-index").reads_only();
-    let diff = diff.args([
-        "diff-index",
-        "--cached",
-        "--raw",
-        "-z",
-        "--no-renames",
-        "--no-ext-diff",
-        "--no-textconv",
-    ]);
-    let out = store.git.ok(diff.arg(landing.old.as_str())).await?;
-    let staged: BTreeSet<RepoPath> = parse::raw_diff("diff-index", &out)?
-        .into_iter()
-        .map(|change| change.path)
-        .collect();
-    Ok(changes.iter().any(|change| staged.contains(&change.path)))
+) -> Result<(), WorktreeError> {
+    let changes = preflight::changes(store, landing).await?;
+    let behind = indexed(store, place, &changes, [&landing.new, &landing.old]).await?;
+    if behind.is_empty() {
+        return Ok(());
+    }
+    let set = place
+        .call("update-index")
+        .args(["update-index", "-z", "--index-info"]);
+    store.git.ok(set.stdin(index_info(&behind, Side::New))).await?;
+    let refresh = place
+        .call("update-index")
+        .args(["update-index", "-q", "--refresh"]);
+    store.git.run(refresh).await?;
+    Ok(())
 }
 
 /// Removes an added file and the directories that are empty without it.

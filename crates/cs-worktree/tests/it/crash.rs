@@ -1,5 +1,6 @@
 //! A landing that is killed in the middle (G13).
 
+use std::ffi::OsStr;
 use std::fs;
 
 use cs_supervise::command::Exit;
@@ -337,6 +338,70 @@ async fn a_lock_of_a_git_that_lives_is_left_alone() {
     staying.end().await;
     assert_eq!(recovered, MoveRecovery::Busy);
     assert_eq!(fs::read_to_string(&lock).unwrap(), "held");
+}
+
+/// The daemon died after the branch had moved and before the index was in place; then the user removed the lock, as git says, and staged.
+#[tokio::test]
+async fn an_index_that_was_left_behind_is_brought_forward_with_what_is_staged_since() {
+    for staged in [None, Some("mine.txt")] {
+        let bench = bench().await;
+        let planned = planned(&bench).await;
+        begin(&bench, &planned).await;
+        let user = &bench.user;
+        let copy = user.join(".git/index.cs-panel-l1");
+        fs::copy(user.join(".git/index"), &copy).unwrap();
+        let on_copy = format!("GIT_INDEX_FILE={}", copy.display());
+        let merge = [
+            on_copy.as_str(),
+            "git",
+            "merge",
+            "-q",
+            "--ff-only",
+            planned.new.as_str(),
+        ];
+        let merged = run_in(user, &user.join("../home"), "env", &merge.map(OsStr::new)).await;
+        assert_eq!(merged.exit, Exit::Code(0));
+        match staged {
+            None => fs::write(user.join(".git/index.lock"), OUR_LOCK).unwrap(),
+            Some(name) => {
+                fs::write(user.join(name), "mine\n").unwrap();
+                git(user, &["add", name]).await;
+            }
+        }
+        let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+        assert_eq!(recovered, MoveRecovery::Done);
+        assert_eq!(indexes(&bench), ["index"]);
+        let expected = if staged.is_some() {
+            "A  mine.txt\n M src/b.txt"
+        } else {
+            "M src/b.txt"
+        };
+        assert_eq!(git(user, &["status", "--porcelain"]).await, expected);
+    }
+}
+
+/// The move never came to write anything. What is staged of its files is the user's.
+#[tokio::test]
+async fn what_the_user_has_staged_of_a_file_of_the_move_stays_staged() {
+    let bench = bench().await;
+    let planned = planned(&bench).await;
+    begin(&bench, &planned).await;
+    for on_disk in ["staged\n", "edited\n", "readme\n"] {
+        fs::write(bench.user.join("README"), "staged\n").unwrap();
+        git(&bench.user, &["add", "README"]).await;
+        fs::write(bench.user.join("README"), on_disk).unwrap();
+        let recovered = bench.worktrees.recover_move(&planned).await.unwrap();
+        assert!(
+            !matches!(recovered, MoveRecovery::Done | MoveRecovery::Busy),
+            "{recovered:?}"
+        );
+        assert_eq!(
+            git(&bench.user, &["show", ":README"]).await,
+            "staged",
+            "{recovered:?}"
+        );
+        assert_eq!(fs::read_to_string(bench.user.join("README")).unwrap(), on_disk);
+    }
 }
 
 /// Whose it is nobody can tell, so only a person may remove it, as git says.

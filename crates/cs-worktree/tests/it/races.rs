@@ -233,6 +233,77 @@ async fn a_commit_beside_the_writing_of_the_files_leaves_nothing_of_the_landing(
     assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "?? mine.txt");
 }
 
+/// What git moves then is the new branch. Its index and its files are those of the landing, and the base is landed on anew.
+#[tokio::test]
+async fn a_branch_that_is_made_while_the_files_are_written_is_whole() {
+    for make in [
+        "git switch -q -c other",
+        "git branch -m main other && git branch main",
+    ] {
+        let bench = Bench::new().await;
+        let tree = bench.prepare("c1").await;
+        fs::write(tree.path.join("README"), "landed\n").unwrap();
+        bench.agent_commits(&tree, "src/new.txt", "landed\n").await;
+        let tip = bench.collect(&tree, "r1").await.tip;
+        let planned = bench.ready(&tree, &tip, "l1").await;
+        meanwhile(&bench, make).await;
+        let moved = bench.worktrees.execute_move(&planned).await.unwrap();
+        assert_eq!(moved, MoveOutcome::BaseMoved, "{make}");
+        assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "", "{make}");
+        assert_eq!(
+            git(&bench.user, &["rev-parse", "HEAD"]).await,
+            planned.new.as_str(),
+            "{make}"
+        );
+        assert_eq!(
+            git(&bench.user, &["rev-parse", "main"]).await,
+            planned.old.as_str(),
+            "{make}"
+        );
+        assert!(!bench.user.join(".git/index.lock").exists(), "{make}");
+    }
+}
+
+/// As git tells them to.
+#[tokio::test]
+async fn a_user_who_removes_our_lock_keeps_what_they_stage() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("README"), "landed\n").unwrap();
+    bench.agent_commits(&tree, "src/new.txt", "landed\n").await;
+    let tip = bench.collect(&tree, "r1").await.tip;
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    fs::write(bench.user.join("mine.txt"), "mine\n").unwrap();
+    meanwhile(&bench, "rm .git/index.lock; git add mine.txt").await;
+    let moved = bench.worktrees.execute_move(&planned).await.unwrap();
+    assert_eq!(moved, MoveOutcome::Moved);
+    assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "A  mine.txt");
+}
+
+/// A filter that is required and fails takes git down in the middle, and the way back needs it too.
+#[tokio::test]
+async fn a_landing_that_cannot_be_undone_leaves_no_lock() {
+    let bench = Bench::new().await;
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("README"), "landed\n").unwrap();
+    bench.agent_commits(&tree, "src/new.txt", "landed\n").await;
+    let tip = bench.collect(&tree, "r1").await.tip;
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    meanwhile(&bench, "exit 1").await;
+    git(&bench.user, &["config", "filter.meanwhile.smudge", "exit 1"]).await;
+    git(&bench.user, &["config", "filter.meanwhile.required", "true"]).await;
+    let moved = bench.worktrees.execute_move(&planned).await;
+    assert!(!matches!(moved, Ok(MoveOutcome::Moved)), "{moved:?}");
+    assert!(!bench.user.join(".git/index.lock").exists());
+    let recovered = bench.worktrees.recover_move(&planned).await;
+    assert!(!matches!(recovered, Ok(MoveRecovery::Done)), "{recovered:?}");
+    assert!(!bench.user.join(".git/index.lock").exists());
+    // With the filter mended all of it is as before.
+    git(&bench.user, &["config", "filter.meanwhile.smudge", "cat"]).await;
+    bench.worktrees.recover_move(&planned).await.unwrap();
+    assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "");
+}
+
 /// What the user has staged of another file stays staged, byte for byte, and a file that changed in the moment in which the index was
 /// written is not taken for unchanged.
 #[tokio::test]
