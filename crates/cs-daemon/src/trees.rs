@@ -161,8 +161,10 @@ pub enum Planned {
     NoWork,
     /// These files of the tree are not committed, and only commits land.
     Uncommitted(Vec<RepoPath>),
-    /// The person's branch of this name has commits that cannot be added to the card's.
+    /// The person's branch of this name has commits that do not come after the card's.
     Beside(BranchName),
+    /// It has commits that do, and the card's tree is in no state to take them in.
+    Waiting(BranchName),
     /// What git says.
     Plan(LandingPlan),
 }

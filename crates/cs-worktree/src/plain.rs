@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -65,7 +65,9 @@ fn open_as(path: &Path, more: OFlags) -> io::Result<File> {
 
 fn check(found: &fs::Metadata) -> io::Result<()> {
     let kind = found.file_type();
-    let what = if kind.is_file() {
+    // The usual word for an empty file, and nobody waits for it.
+    let is_null = kind.is_char_device() && found.rdev() == rustix::fs::makedev(1, 3);
+    let what = if kind.is_file() || is_null {
         return Ok(());
     } else if kind.is_dir() {
         return Err(io::Error::new(
@@ -128,6 +130,7 @@ mod tests {
         ] {
             symlink(to, at(link)).expect("linked");
         }
+        assert!(read(Path::new("/dev/null"), 5).expect("it is empty").is_empty());
         for name in ["file", "to-file"] {
             assert_eq!(read(&at(name), 5).expect("it is plain"), b"words", "{name}");
         }

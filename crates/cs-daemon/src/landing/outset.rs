@@ -38,7 +38,11 @@ pub(super) async fn plan(
     let planned = patiently(|| landings.plan_landing(&brief, attempt.epoch));
     let plan = match planned.await? {
         Planned::Plan(plan) => plan,
-        none @ (Planned::NoCodebase | Planned::NoWork | Planned::Uncommitted(_) | Planned::Beside(_)) => {
+        none @ (Planned::NoCodebase
+        | Planned::NoWork
+        | Planned::Uncommitted(_)
+        | Planned::Beside(_)
+        | Planned::Waiting(_)) => {
             return Ok(refuse(not_planned(&none)));
         }
     };
@@ -80,6 +84,10 @@ fn not_planned(planned: &Planned) -> String {
         Planned::Beside(branch) => format!(
             "Not landed: `{branch}` in your repository has commits of yours that cannot be added to the card's work, since they do not come \
              after it. Rename that branch (`git branch -m {branch} OTHER`) and accept it again: then the card's own work lands."
+        ),
+        Planned::Waiting(branch) => format!(
+            "Not landed: `{branch}` in your repository has commits of yours, and the card's tree cannot take them in: it is on another branch, \
+             or a file that git ignores is in the way. Send a message that asks the agent to put that right, and accept it again."
         ),
         Planned::Uncommitted(files) => format!(
             "These files of the card's tree are not committed, and only commits land: {}. Send a message that asks the agent to commit \

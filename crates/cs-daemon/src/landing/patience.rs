@@ -29,7 +29,8 @@ impl Refusable for Planned {
             | Self::NoCodebase
             | Self::NoWork
             | Self::Uncommitted(_)
-            | Self::Beside(_) => false,
+            | Self::Beside(_)
+            | Self::Waiting(_) => false,
         }
     }
 }

@@ -175,9 +175,8 @@ impl Landings for GitTrees {
         let head = match self.worktrees.take_in(&found.repository, &found.spec).await? {
             PersonCommits::None => head,
             PersonCommits::Taken { .. } => self.worktrees.card_head(&found.spec).await?.unwrap_or(head),
-            PersonCommits::Waiting { .. } | PersonCommits::Diverged => {
-                return Ok(Planned::Beside(found.spec.branch));
-            }
+            PersonCommits::Waiting { .. } => return Ok(Planned::Waiting(found.spec.branch)),
+            PersonCommits::Diverged => return Ok(Planned::Beside(found.spec.branch)),
         };
         let message = brief.landing.message.clone();
         let policy = self.checkouts.landing(found.codebase)?;

@@ -330,6 +330,8 @@ fn ready(card: &str, asked: &Asked, preview: &Preview, (goes, along): (&Goes, us
         Goes::Here | Goes::Request(_) | Goes::Nowhere => base.to_string(),
     };
     let others = match preview.others {
+        // The card's own base may have been rewritten.
+        _ if spec.base == spec.tree.base_branch => String::new(),
         0 => String::new(),
         _ => format!("\n  of that {}", of_others(asked, preview)),
     };
@@ -355,6 +357,9 @@ fn of_others(asked: &Asked, preview: &Preview) -> String {
 pub(super) async fn beside(app: &App, desk: &Desk, card: &Card, args: &LandArgs) -> Option<String> {
     args.onto.as_ref()?;
     let found = asked(app, desk, card, args).await.ok()?;
+    if found.spec.base == found.spec.tree.base_branch {
+        return None;
+    }
     let preview = found.worktrees.preview_landing(&found.repository, &found.spec);
     let preview = preview.await.ok().filter(|preview| preview.others > 0)?;
     Some(format!("it brings {}", of_others(&found, &preview)))
