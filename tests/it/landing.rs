@@ -351,3 +351,24 @@ fn what_the_agent_itself_has_rewritten_lands_as_it_is_now() {
     );
     assert_eq!(desk.git(&["show", "main:new.txt"]), "second\n");
 }
+
+/// Half a move in the person's files, and a locked index, would wait there for the next daemon.
+#[test]
+fn a_daemon_that_is_told_to_leave_lets_a_move_come_to_its_end() {
+    let desk = Desk::new();
+    let card = offered(&desk);
+    let writes = desk.path("outside/writes");
+    let filter = format!("touch '{}'; sleep 1; cat", writes.display());
+    desk.git(&["config", "filter.slow.smudge", &filter]);
+    desk.git(&["config", "filter.slow.clean", "cat"]);
+    std::fs::write(desk.path("repo/.git/info/attributes"), "README filter=slow\n").expect("written");
+    desk.ok(&["land", &card]);
+    let daemon = desk.daemon();
+    desk.until_there(&writes);
+    daemon.interrupt(&desk);
+    assert!(!desk.path("repo/.git/index.lock").exists());
+    assert_eq!(desk.git(&["status", "--porcelain"]), "");
+    assert_eq!(desk.git(&["show", "main:README"]), "theirs\n");
+    desk.run_once();
+    assert_eq!(desk.card(&card)["card"]["state"], "landed");
+}

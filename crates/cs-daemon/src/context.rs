@@ -1,10 +1,12 @@
 //! What every part of a running daemon shares.
 
 use std::io;
+use std::sync::Mutex;
 
 use cs_journal::Journal;
 use cs_model::{AskId, CodebaseId, Epoch, RunId};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use crate::admission::{Admission, AdmissionFacts, ClosedBecause, admission};
 use crate::deps::Deps;
@@ -21,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) journal: Journal,
     /// Tells the loop that something changed.
     pub(crate) wake: Notify,
+    /// The moves of bases. A daemon that leaves waits for them: half a move would stay in the person's files.
+    pub(crate) moves: Mutex<JoinSet<()>>,
 }
 
 impl Context {

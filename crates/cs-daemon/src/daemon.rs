@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cs_fence::{Attempt, LandingAttempt};
@@ -30,6 +30,7 @@ mod failing;
 mod forget;
 mod import;
 mod incomplete;
+mod leave;
 mod pass;
 mod stops;
 mod strain;
@@ -220,6 +221,7 @@ impl Daemon {
                 state,
                 journal,
                 wake: Notify::new(),
+                moves: Mutex::default(),
             }),
             lock,
             presence,
@@ -278,16 +280,6 @@ impl Daemon {
         let ended = self.passes(mode, leave, &mut inbox).await;
         self.end().await;
         ended
-    }
-
-    async fn end(&mut self) {
-        let told = tokio::time::timeout(LEAVE_LIMIT, self.presence.end(&self.cx)).await;
-        tracing::debug!(?told, "left the record");
-        // Nobody may be in the middle of a write to the ledger when the lock of the directory goes.
-        self.tasks.shutdown().await;
-        self.keeping.shutdown().await;
-        self.clearing.shutdown().await;
-        self.publications.shutdown().await;
     }
 
     async fn passes(

@@ -98,6 +98,14 @@ pub(crate) fn elsewhere(common_dir: &Path, full_ref: &str) -> Option<BusyWith> {
     all.find_map(|dir| busy_with(&dir, full_ref, false))
 }
 
+/// Whether git works on the index of any working tree. One that switches has read the tip of its branch, and tells nobody of it before it is
+/// done.
+pub(crate) fn an_index_is_locked(common_dir: &Path) -> bool {
+    let linked = linked_git_dirs(common_dir).into_iter().map(|(_, dir)| dir);
+    let mut all = std::iter::once(common_dir.to_owned()).chain(linked);
+    all.any(|dir| dir.join("index.lock").symlink_metadata().is_ok())
+}
+
 /// The linked working trees of a repository: their path and their own git directory.
 pub(crate) fn linked_git_dirs(common_dir: &Path) -> Vec<(PathBuf, PathBuf)> {
     let Ok(entries) = fs::read_dir(common_dir.join("worktrees")) else {

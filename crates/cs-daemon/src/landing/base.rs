@@ -1,8 +1,11 @@
 //! What makes a verified merge a landing: the push to the remote's base, where there is one, and the move of the local one.
 
+use std::sync::{Arc, PoisonError};
+
 use cs_journal::ClaimedLanding;
 use cs_record::Evidence;
 use cs_worktree::{ErrorClass, LocalAfterPublish, Move, MoveOutcome, MoveRecovery, Verdict};
+use tokio::sync::oneshot;
 
 use super::ledger::{ResultRow, Step};
 use super::patience::patiently;
@@ -15,9 +18,10 @@ use crate::trees::{BasePush, TreeError};
 /// Moves the base. When it had moved meanwhile, everything begins again.
 pub(super) async fn execute(cx: &Context, of: &Landed<'_>) -> Result<Next, LandingTrouble> {
     cx.deps.borders.reach(Border::L3);
-    let outcome = match patiently(|| cx.deps.landings.execute_move(of.plan)).await {
-        Ok(outcome) => outcome,
-        Err(error) => return after_error(cx, of, error).await,
+    let outcome = match to_its_end(cx, of.plan).await {
+        Some(Ok(outcome)) => outcome,
+        Some(Err(error)) => return after_error(cx, of, error).await,
+        None => return Err(LandingTrouble::Busy),
     };
     cx.deps.borders.reach(Border::L4);
     Ok(match (outcome, of.pushed) {
@@ -27,6 +31,22 @@ pub(super) async fn execute(cx: &Context, of: &Landed<'_>) -> Result<Next, Landi
         (MoveOutcome::BaseMoved, None) => Next::Step(Step::Replan),
         (MoveOutcome::BaseMoved, Some(to)) => Next::Step(pushed_step(of, to)),
     })
+}
+
+/// Makes the move in a task of its own, which nobody cuts short who stops to wait for it. `None`: the task ended without a word.
+async fn to_its_end(cx: &Context, plan: &Move) -> Option<Result<MoveOutcome, TreeError>> {
+    let (landings, plan) = (Arc::clone(&cx.deps.landings), plan.clone());
+    let (tell, told) = oneshot::channel();
+    {
+        let mut moves = cx.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        while moves.try_join_next().is_some() {}
+        moves.spawn(async move {
+            let made = patiently(|| landings.execute_move(&plan)).await;
+            // Who waited for it may have left.
+            drop(tell.send(made));
+        });
+    }
+    told.await.ok()
 }
 
 /// A move that failed may have been made all the same, or half.

@@ -9,7 +9,7 @@ use super::rollback::Begun;
 use super::{How, Move, MoveOutcome, MoveRecovery, Refusal, look, rollback, transfer};
 use crate::Worktrees;
 use crate::borders::Border;
-use crate::busy::BusyWith;
+use crate::busy::{self, BusyWith};
 use crate::error::{GitError, WorktreeError};
 use crate::keys::{BranchName, Oid};
 use crate::lfs;
@@ -115,6 +115,10 @@ async fn contains(
 }
 
 async fn set_base(git: &Git, landing: &Move) -> Result<MoveOutcome, WorktreeError> {
+    // Somebody may be about to check it out as it was.
+    if busy::an_index_is_locked(&landing.repository.common_dir) {
+        return Ok(MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)));
+    }
     let change = RefChange {
         new: &landing.new,
         old: Some(&landing.old),

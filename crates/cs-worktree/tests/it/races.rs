@@ -264,6 +264,33 @@ async fn a_branch_that_is_made_while_the_files_are_written_is_whole() {
     }
 }
 
+/// A `git switch` that writes its files has read the tip of the branch, and says so only in the end.
+#[tokio::test]
+async fn a_base_that_somebody_may_be_checking_out_is_not_moved() {
+    let bench = Bench::new().await;
+    let (tree, tip) = bench.card_with("c1", "src/a.txt", "landed\n").await;
+    git(
+        &bench.user,
+        &["worktree", "add", "-q", "../linked", "-b", "linked"],
+    )
+    .await;
+    git(&bench.user, &["switch", "-q", "-c", "elsewhere"]).await;
+    let planned = bench.ready(&tree, &tip, "l1").await;
+    for git_dir in [".git", ".git/worktrees/linked"] {
+        let lock = bench.user.join(git_dir).join("index.lock");
+        fs::write(&lock, "").unwrap();
+        let moved = bench.worktrees.execute_move(&planned).await.unwrap();
+        assert_eq!(
+            moved,
+            MoveOutcome::Refused(Refusal::BaseBusy(BusyWith::IndexLock)),
+            "{git_dir}"
+        );
+        fs::remove_file(&lock).unwrap();
+    }
+    let moved = bench.worktrees.execute_move(&planned).await.unwrap();
+    assert_eq!(moved, MoveOutcome::Moved);
+}
+
 /// As git tells them to.
 #[tokio::test]
 async fn a_user_who_removes_our_lock_keeps_what_they_stage() {
