@@ -93,17 +93,19 @@ pub(crate) fn busy_with(git_dir: &Path, full_ref: &str, checked_out: bool) -> Op
 
 /// Why a branch that no working tree has checked out must not be moved all the same.
 pub(crate) fn elsewhere(common_dir: &Path, full_ref: &str) -> Option<BusyWith> {
-    let linked = linked_git_dirs(common_dir).into_iter().map(|(_, dir)| dir);
-    let mut all = std::iter::once(common_dir.to_owned()).chain(linked);
-    all.find_map(|dir| busy_with(&dir, full_ref, false))
+    git_dirs(common_dir).find_map(|dir| busy_with(&dir, full_ref, false))
 }
 
 /// Whether git works on the index of any working tree. One that switches has read the tip of its branch, and tells nobody of it before it is
 /// done.
 pub(crate) fn an_index_is_locked(common_dir: &Path) -> bool {
+    git_dirs(common_dir).any(|dir| dir.join("index.lock").symlink_metadata().is_ok())
+}
+
+/// The git directories of all working trees of a repository, the linked ones too.
+fn git_dirs(common_dir: &Path) -> impl Iterator<Item = PathBuf> {
     let linked = linked_git_dirs(common_dir).into_iter().map(|(_, dir)| dir);
-    let mut all = std::iter::once(common_dir.to_owned()).chain(linked);
-    all.any(|dir| dir.join("index.lock").symlink_metadata().is_ok())
+    std::iter::once(common_dir.to_owned()).chain(linked)
 }
 
 /// The linked working trees of a repository: their path and their own git directory.

@@ -276,20 +276,6 @@ impl Worktrees {
         }
     }
 
-    /// The same without taking anything in: the head that the card, standing at `head`, would have.
-    pub(crate) async fn head_with_persons(
-        &self,
-        store: &Store,
-        spec: &TreeSpec,
-        head: Oid,
-    ) -> Result<Oid, WorktreeError> {
-        let tip = store.own_ref(&store::base_ref(&spec.branch)).await?;
-        Ok(match tip {
-            Some(tip) if store.is_ancestor(&head, &tip).await? => tip,
-            Some(_) | None => head,
-        })
-    }
-
     /// Finds the card's tree without touching anything; `None` when it is not on this machine, also when somebody removed it
     /// and left only the file that says whose it was.
     ///

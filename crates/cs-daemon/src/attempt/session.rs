@@ -199,35 +199,34 @@ pub(super) fn look_at(
     let (Some(asked), Some(got)) = (asked, Meter::of(file).fell_back(kind, seen)) else {
         return Ok(false);
     };
-    cx.said(&format!(
-        "run {} attempt {} of card {}: its agent did not go on with its conversation and began a new one; its next start gives it all \
-         that was said",
-        row.run.short(),
-        row.epoch,
-        row.card.short()
-    ));
-    let fell_back = FellBack {
-        asked: asked.to_owned(),
-        got: Some(got.to_owned()),
-    };
-    beside_execution(cx, name, FELL_BACK, &fell_back)?;
+    let how = "did not go on with its conversation and began a new one; its next start gives it all";
+    note_lost(cx, row, (name, how), (asked, Some(got)))?;
     Ok(true)
 }
 
 /// Notes and says that an agent does not know the conversation that it was asked to go on with.
 pub(super) fn is_unknown(cx: &Context, row: &ClaimedRun, (name, asked): (&str, &str)) -> Result<(), Trouble> {
+    let how = "does not know its conversation any more; its next start begins a new one and gives it all";
+    note_lost(cx, row, (name, how), (asked, None))
+}
+
+fn note_lost(
+    cx: &Context,
+    row: &ClaimedRun,
+    (name, how): (&str, &str),
+    (asked, got): (&str, Option<&str>),
+) -> Result<(), Trouble> {
     cx.said(&format!(
-        "run {} attempt {} of card {}: its agent does not know its conversation any more; its next start begins a new one and gives it all \
-         that was said",
+        "run {} attempt {} of card {}: its agent {how} that was said",
         row.run.short(),
         row.epoch,
         row.card.short()
     ));
-    let unknown = FellBack {
+    let lost = FellBack {
         asked: asked.to_owned(),
-        got: None,
+        got: got.map(str::to_owned),
     };
-    beside_execution(cx, name, FELL_BACK, &unknown)
+    beside_execution(cx, name, FELL_BACK, &lost)
 }
 
 /// Writes something beside an execution, durably.

@@ -5,7 +5,7 @@ use super::quarantine::Quarantine;
 use super::{LandMethod, LandingPlan, LandingSpec, Move};
 use crate::Worktrees;
 use crate::error::WorktreeError;
-use crate::keys::{BranchName, LandingKey};
+use crate::keys::{BranchName, LandingKey, Oid};
 use crate::pattern::BranchPattern;
 use crate::repository::Repository;
 use crate::store::{self, Store};
@@ -55,7 +55,7 @@ impl Worktrees {
         let store = self.store(&asked.tree.codebase);
         store.refresh(repository).await?;
         let head = self.head_now(&store, &asked.tree).await?;
-        let head = self.head_with_persons(&store, &asked.tree, head).await?;
+        let head = with_persons(&store, &asked.tree, head).await?;
         let spec = LandingSpec {
             landing: LandingKey::new("preview").expect("it is a plain word"),
             tree: asked.tree.clone(),
@@ -92,6 +92,15 @@ impl Worktrees {
             files,
         })
     }
+}
+
+/// Where the card would stand with what the person has committed on its branch after this head.
+async fn with_persons(store: &Store, tree: &TreeSpec, head: Oid) -> Result<Oid, WorktreeError> {
+    let tip = store.own_ref(&store::base_ref(&tree.branch)).await?;
+    Ok(match tip {
+        Some(tip) if store.is_ancestor(&head, &tip).await? => tip,
+        Some(_) | None => head,
+    })
 }
 
 /// How many commits before the card's own come to the base with them.

@@ -154,10 +154,7 @@ async fn put_back(
         .map(|c| c.path.clone())
         .collect();
     ours.retain(|c| !blocked(c));
-    let reset = place
-        .call("update-index")
-        .args(["update-index", "-z", "--index-info"]);
-    store.git.ok(reset.stdin(index_info(changes, Side::Old))).await?;
+    set_index(store, place, changes, Side::Old).await?;
     store.borders.reach(Border::IndexPutBack);
     let names: Vec<u8> = ours
         .iter()
@@ -171,11 +168,31 @@ async fn put_back(
         store.git.ok(restore.stdin(names)).await?;
     }
     store.borders.reach(Border::FilesPutBack);
+    refresh_index(store, place).await?;
+    Ok(in_the_way)
+}
+
+/// Sets what the index holds of these changes to one of their sides.
+async fn set_index(
+    store: &Store,
+    place: Place<'_>,
+    changes: &[RawChange],
+    side: Side,
+) -> Result<(), WorktreeError> {
+    let set = place
+        .call("update-index")
+        .args(["update-index", "-z", "--index-info"]);
+    store.git.ok(set.stdin(index_info(changes, side))).await?;
+    Ok(())
+}
+
+/// Lets the index know how its files look now. The exit code only says whether something differs.
+async fn refresh_index(store: &Store, place: Place<'_>) -> Result<(), WorktreeError> {
     let refresh = place
         .call("update-index")
         .args(["update-index", "-q", "--refresh"]);
     store.git.run(refresh).await?;
-    Ok(in_the_way)
+    Ok(())
 }
 
 /// Names the files that still hold what the move wrote, without touching any.
@@ -340,15 +357,8 @@ pub(super) async fn bring_index_forward(
     if behind.is_empty() {
         return Ok(());
     }
-    let set = place
-        .call("update-index")
-        .args(["update-index", "-z", "--index-info"]);
-    store.git.ok(set.stdin(index_info(&behind, Side::New))).await?;
-    let refresh = place
-        .call("update-index")
-        .args(["update-index", "-q", "--refresh"]);
-    store.git.run(refresh).await?;
-    Ok(())
+    set_index(store, place, &behind, Side::New).await?;
+    refresh_index(store, place).await
 }
 
 /// Removes an added file and the directories that are empty without it.

@@ -233,6 +233,15 @@ async fn a_commit_beside_the_writing_of_the_files_leaves_nothing_of_the_landing(
     assert_eq!(git(&bench.user, &["status", "--porcelain"]).await, "?? mine.txt");
 }
 
+/// A planned landing that changes `README` and adds a file.
+async fn changed_and_added(bench: &Bench) -> Move {
+    let tree = bench.prepare("c1").await;
+    fs::write(tree.path.join("README"), "landed\n").unwrap();
+    bench.agent_commits(&tree, "src/new.txt", "landed\n").await;
+    let tip = bench.collect(&tree, "r1").await.tip;
+    bench.ready(&tree, &tip, "l1").await
+}
+
 /// What git moves then is the new branch. Its index and its files are those of the landing, and the base is landed on anew.
 #[tokio::test]
 async fn a_branch_that_is_made_while_the_files_are_written_is_whole() {
@@ -241,11 +250,7 @@ async fn a_branch_that_is_made_while_the_files_are_written_is_whole() {
         "git branch -m main other && git branch main",
     ] {
         let bench = Bench::new().await;
-        let tree = bench.prepare("c1").await;
-        fs::write(tree.path.join("README"), "landed\n").unwrap();
-        bench.agent_commits(&tree, "src/new.txt", "landed\n").await;
-        let tip = bench.collect(&tree, "r1").await.tip;
-        let planned = bench.ready(&tree, &tip, "l1").await;
+        let planned = changed_and_added(&bench).await;
         meanwhile(&bench, make).await;
         let moved = bench.worktrees.execute_move(&planned).await.unwrap();
         assert_eq!(moved, MoveOutcome::BaseMoved, "{make}");
@@ -295,11 +300,7 @@ async fn a_base_that_somebody_may_be_checking_out_is_not_moved() {
 #[tokio::test]
 async fn a_user_who_removes_our_lock_keeps_what_they_stage() {
     let bench = Bench::new().await;
-    let tree = bench.prepare("c1").await;
-    fs::write(tree.path.join("README"), "landed\n").unwrap();
-    bench.agent_commits(&tree, "src/new.txt", "landed\n").await;
-    let tip = bench.collect(&tree, "r1").await.tip;
-    let planned = bench.ready(&tree, &tip, "l1").await;
+    let planned = changed_and_added(&bench).await;
     fs::write(bench.user.join("mine.txt"), "mine\n").unwrap();
     meanwhile(&bench, "rm .git/index.lock; git add mine.txt").await;
     let moved = bench.worktrees.execute_move(&planned).await.unwrap();
@@ -311,11 +312,7 @@ async fn a_user_who_removes_our_lock_keeps_what_they_stage() {
 #[tokio::test]
 async fn a_landing_that_cannot_be_undone_leaves_no_lock() {
     let bench = Bench::new().await;
-    let tree = bench.prepare("c1").await;
-    fs::write(tree.path.join("README"), "landed\n").unwrap();
-    bench.agent_commits(&tree, "src/new.txt", "landed\n").await;
-    let tip = bench.collect(&tree, "r1").await.tip;
-    let planned = bench.ready(&tree, &tip, "l1").await;
+    let planned = changed_and_added(&bench).await;
     meanwhile(&bench, "exit 1").await;
     git(&bench.user, &["config", "filter.meanwhile.smudge", "exit 1"]).await;
     git(&bench.user, &["config", "filter.meanwhile.required", "true"]).await;
