@@ -67,7 +67,7 @@ const SUITES: [Suite; 6] = [
 pub(crate) const LIVE_MINUTES: u64 = 4;
 
 /// The examples that run by themselves; each shows that its crate is useful alone.
-const EXAMPLES: [(&str, &str); 10] = [
+const EXAMPLES: [(&str, &str); 11] = [
     ("cs-fence", "fence"),
     ("cs-journal", "claim_once"),
     ("cs-settle", "decide"),
@@ -78,6 +78,7 @@ const EXAMPLES: [(&str, &str); 10] = [
     ("cs-worktree", "save_a_tree"),
     ("cs-harness", "drive_a_command"),
     ("cs-acp", "lead_an_agent"),
+    ("cs-tools", "list_tools"),
 ];
 
 /// Where nextest writes its report, as `.config/nextest.toml` says.

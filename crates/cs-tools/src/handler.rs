@@ -1,0 +1,75 @@
+//! The one place where calls become acts.
+
+use std::sync::Arc;
+
+use crate::call::{Answer, Call, Caller};
+use crate::host::{Host, HostError, Standing};
+use crate::tool::{Called, Failure};
+use crate::tools;
+
+/// What an attempt is told whose place another has.
+const STALE: &str =
+    "You have been replaced: another process does this work now. Nothing was done. Stop, and end your turn.";
+const OVER: &str = "Your work is over: nothing that you do counts any more. Nothing was done. End your turn.";
+
+/// Carries out calls.
+#[derive(Debug, Clone)]
+pub struct Tools {
+    host: Arc<dyn Host>,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is over, and this is what the agent is to be told.
+    Answer(Answer),
+    /// Nobody knows yet whether it was done: the same call is to be made again.
+    Again {
+        /// Why, for the log.
+        why: String,
+    },
+}
+
+impl Tools {
+    /// Tools that act through this host.
+    #[must_use]
+    pub fn new(host: Arc<dyn Host>) -> Self {
+        Self { host }
+    }
+
+    /// Carries out a call of an attempt that is known to be the one that calls. The same call again does nothing more and says the same.
+    pub async fn call(&self, caller: &Caller, call: Call) -> Outcome {
+        let Some(tool) = tools::find(&call.tool) else {
+            let names: Vec<_> = tools::catalog().iter().map(|tool| tool.name).collect();
+            let names = names.join(", ");
+            return refused(format!("There is no such tool. There are: {names}."));
+        };
+        let called = match self.host.standing(caller).await {
+            Ok(Standing::Current) => {
+                tool.call(Called {
+                    host: &*self.host,
+                    caller,
+                    id: &call.id,
+                    arguments: call.arguments,
+                })
+                .await
+            }
+            Ok(Standing::Stale) => Err(HostError::Stale.into()),
+            Ok(Standing::Over) => return refused(OVER),
+            Err(error) => Err(error.into()),
+        };
+        match called {
+            Ok(text) => Outcome::Answer(Answer::done(text)),
+            Err(Failure::Arguments(why)) => refused(format!(
+                "Nothing was done, the arguments cannot be taken: {why}. Call it again with others."
+            )),
+            Err(Failure::Host(HostError::Stale)) => refused(STALE),
+            Err(Failure::Host(HostError::Refused(why))) => refused(format!("Nothing was done: {why}")),
+            Err(Failure::Host(HostError::NotNow(why))) => Outcome::Again { why },
+        }
+    }
+}
+
+fn refused(text: impl Into<String>) -> Outcome {
+    Outcome::Answer(Answer::refused(text))
+}

@@ -1,0 +1,161 @@
+//! A host that writes down what it is asked for, and a daemon that can die.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use cs_model::{AskId, Epoch, RunId};
+use cs_tools::*;
+use tempfile::TempDir;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+pub(crate) const TOKEN: &str = "a token of this attempt";
+
+/// What happened in the record. A row under an id is written once.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) asks: Vec<(AskId, Question)>,
+    pub(crate) offers: Vec<(Uuid, Offer)>,
+    pub(crate) progress: Vec<String>,
+    pub(crate) recovered: Vec<Uuid>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) rows: Mutex<Rows>,
+    pub(crate) standing: Mutex<Result<Standing, HostError>>,
+    /// So many acts are done whose answer nobody gets: the daemon dies between the two.
+    pub(crate) dies_after: Mutex<u32>,
+}
+
+impl Memory {
+    fn die(&self) -> Result<(), HostError> {
+        let mut left = self.dies_after.lock().unwrap();
+        if *left == 0 {
+            return Ok(());
+        }
+        *left -= 1;
+        Err(HostError::NotNow("the record is gone".to_owned()))
+    }
+}
+
+#[async_trait]
+impl Host for Memory {
+    async fn standing(&self, _: &Caller) -> Result<Standing, HostError> {
+        self.standing.lock().unwrap().clone()
+    }
+
+    async fn ask(&self, _: &Caller, id: AskId, question: &Question) -> Result<(), HostError> {
+        let asks = &mut self.rows.lock().unwrap().asks;
+        if asks.iter().all(|(known, _)| *known != id) {
+            asks.push((id, question.clone()));
+        }
+        self.die()
+    }
+
+    async fn offer_landing(&self, _: &Caller, id: Uuid, offer: &Offer) -> Result<(), HostError> {
+        let offers = &mut self.rows.lock().unwrap().offers;
+        if offers.iter().all(|(known, _)| *known != id) {
+            offers.push((id, offer.clone()));
+        }
+        self.die()
+    }
+
+    async fn report_progress(&self, _: &Caller, text: &str) -> Result<(), HostError> {
+        self.rows.lock().unwrap().progress.push(text.to_owned());
+        Ok(())
+    }
+
+    async fn show(&self, _: &Caller, what: &Shown) -> Result<String, HostError> {
+        match what {
+            Shown::Attachment(name) => Err(HostError::Refused(format!("there is no attachment `{name}`"))),
+            other => Ok(format!("{other:?}")),
+        }
+    }
+
+    async fn secret(&self, _: &Caller, name: &str) -> Result<String, HostError> {
+        Ok(format!("the value of {name}"))
+    }
+
+    async fn recover_landing(&self, _: &Caller, id: Uuid) -> Result<String, HostError> {
+        self.rows.lock().unwrap().recovered.push(id);
+        Ok("There is nothing to recover.".to_owned())
+    }
+}
+
+/// Who may pass.
+#[derive(Debug)]
+pub(crate) struct Gate(pub(crate) bool);
+
+impl Peers for Gate {
+    fn belongs(&self, _: &Caller, peer: Peer) -> bool {
+        self.0 && peer.pid > 0
+    }
+}
+
+/// The way to the socket of a place.
+#[derive(Debug)]
+pub(crate) struct Way(pub(crate) PathBuf);
+
+#[async_trait]
+impl Dial for Way {
+    async fn dial(&self) -> io::Result<UnixStream> {
+        UnixStream::connect(&self.0).await
+    }
+}
+
+/// A place for an attempt.
+pub(crate) struct Place {
+    dir: TempDir,
+    pub(crate) host: Arc<Memory>,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("token"), TOKEN).unwrap();
+        let host = Memory {
+            rows: Mutex::default(),
+            standing: Mutex::new(Ok(Standing::Current)),
+            dies_after: Mutex::new(0),
+        };
+        Self {
+            dir,
+            host: Arc::new(host),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn caller() -> Caller {
+        Caller {
+            run: RunId::from_uuid(Uuid::from_u128(7)),
+            epoch: Epoch::new(2),
+        }
+    }
+
+    pub(crate) fn door(&self, gate: Gate) -> Door {
+        let of = Attempted {
+            caller: Self::caller(),
+            token: TOKEN.to_owned(),
+        };
+        let tools = Tools::new(self.host.clone());
+        let path = self.path("socket");
+        // The daemon before may have left its own.
+        let _ = std::fs::remove_file(&path);
+        Door::new(UnixListener::bind(path).unwrap(), of, tools, Arc::new(gate))
+    }
+
+    /// A daemon that lives until the handle is aborted.
+    pub(crate) fn daemon(&self) -> JoinHandle<()> {
+        let door = self.door(Gate(true));
+        tokio::spawn(async move {
+            door.serve().await;
+        })
+    }
+}
