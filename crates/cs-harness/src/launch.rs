@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::HarnessKind;
+use crate::{HarnessKind, PanelTools};
 
 /// What a harness is told about one attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct RunFacts {
     /// The program of which `acp -- COMMAND...` leads an agent that speaks the Agent Client Protocol; `None` finds `cs-panel` in
     /// the search path.
     pub bridge: Option<String>,
+    /// The tools that the agent is given besides its own; `None` gives it none.
+    pub tools: Option<PanelTools>,
     /// How often the model may be asked.
     pub most_turns: Option<u64>,
     /// How much the attempt may cost, in millionths of a US dollar.

@@ -42,6 +42,7 @@ mod probe;
 mod seen;
 mod stop;
 mod text;
+mod tools;
 mod version;
 
 pub use adapter::{Harness, adapter};
@@ -65,3 +66,4 @@ pub use probe::{
 pub use seen::{Offer, Question, Seen};
 pub use stop::stop_now;
 pub use text::{ANSWER_MAX_BYTES, TEXT_MAX_BYTES, Tail, cap_text, one_line};
+pub use tools::PanelTools;
