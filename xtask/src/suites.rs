@@ -32,6 +32,7 @@ const SUITES: [Suite; 6] = [
             "cs-harness",
             "cs-testkit",
             "cs-tools",
+            "cs-secrets",
             "cs-tracker",
         ],
         minutes: 3,
@@ -67,7 +68,7 @@ const SUITES: [Suite; 6] = [
 pub(crate) const LIVE_MINUTES: u64 = 4;
 
 /// The examples that run by themselves; each shows that its crate is useful alone.
-const EXAMPLES: [(&str, &str); 11] = [
+const EXAMPLES: [(&str, &str); 12] = [
     ("cs-fence", "fence"),
     ("cs-journal", "claim_once"),
     ("cs-settle", "decide"),
@@ -79,6 +80,7 @@ const EXAMPLES: [(&str, &str); 11] = [
     ("cs-harness", "drive_a_command"),
     ("cs-acp", "lead_an_agent"),
     ("cs-tools", "list_tools"),
+    ("cs-secrets", "redact"),
 ];
 
 /// Where nextest writes its report, as `.config/nextest.toml` says.

@@ -9,7 +9,7 @@ use super::finding::Finding;
 const TESTKIT: &str = "cs-testkit";
 
 /// Every crate of the house, also those still to come, and what of ours it may depend on.
-const EDGES: [(&str, &[&str]); 19] = [
+const EDGES: [(&str, &[&str]); 20] = [
     ("cs-model", &[]),
     ("cs-fence", &["cs-model"]),
     ("cs-journal", &["cs-model", "cs-fence"]),
@@ -29,6 +29,7 @@ const EDGES: [(&str, &[&str]); 19] = [
     ("cs-acp", &["cs-model", "cs-harness"]),
     ("cs-tracker", &["cs-model", "cs-supervise"]),
     ("cs-tools", &["cs-model"]),
+    ("cs-secrets", &["cs-model"]),
     (
         "cs-daemon",
         &[
@@ -42,6 +43,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "cs-harness",
             "cs-tracker",
             "cs-tools",
+            "cs-secrets",
         ],
     ),
     (
@@ -60,6 +62,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "cs-acp",
             "cs-tracker",
             "cs-tools",
+            "cs-secrets",
             "cs-daemon",
             "cs-agent-script",
         ],
@@ -67,7 +70,14 @@ const EDGES: [(&str, &[&str]); 19] = [
     ("cs-agent-script", &[]),
     (
         TESTKIT,
-        &["cs-model", "cs-fence", "cs-journal", "cs-settle", "cs-record"],
+        &[
+            "cs-model",
+            "cs-fence",
+            "cs-journal",
+            "cs-settle",
+            "cs-record",
+            "cs-secrets",
+        ],
     ),
     (
         "cs-sim",
@@ -80,6 +90,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "cs-supervise",
             "cs-worktree",
             "cs-harness",
+            "cs-secrets",
             "cs-daemon",
             "cs-testkit",
         ],
