@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::app::App;
 use crate::commands::{
     self, agent, answer, card, cards, codebase, demo, diff, execution, gc, land, limit, open, pause, ps, run,
-    salvage, send, show, stop, tail,
+    salvage, secret, send, show, stop, tail,
 };
 use crate::env::Env;
 use crate::failure::Failure;
@@ -120,6 +120,9 @@ pub(crate) enum Command {
     /// Register codebases: the git repositories that agents work on.
     #[command(subcommand)]
     Codebase(codebase::CodebaseCommand),
+    /// Keep values that agents of a codebase may ask for and that never reach the record.
+    #[command(subcommand)]
+    Secret(secret::SecretCommand),
     /// Show the whole way from a message to a landed commit, in a scratch folder.
     Demo(demo::DemoArgs),
     /// Lead an agent that speaks the Agent Client Protocol, in its place in an execution (for the daemon).

@@ -21,6 +21,7 @@ mod place;
 pub(crate) mod ps;
 pub(crate) mod run;
 pub(crate) mod salvage;
+pub(crate) mod secret;
 pub(crate) mod send;
 pub(crate) mod show;
 pub(crate) mod stop;
@@ -57,6 +58,7 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Migrate => migrate::migrate(app).await,
         Command::Agent(command) => agent::agent(app, command).await,
         Command::Agents { command } => agent::agents(app, command).await,
+        Command::Secret(command) => secret::secret(app, command).await,
         Command::Codebase(command) => codebase::codebase(app, command).await,
         Command::Demo(args) => demo::demo(app, &args).await,
         Command::AgentScript { .. } | Command::Acp { .. } => Err(Failure::plain(

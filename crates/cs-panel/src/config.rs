@@ -52,6 +52,8 @@ pub(crate) struct Config {
     pub(crate) serve: Serve,
     /// Variables of the environment that agents get beside the usual ones, such as keys of providers.
     pub(crate) pass_env: Vec<String>,
+    /// Where the values of secrets go; nothing leaves it to what works.
+    pub(crate) secrets: Option<SecretsIn>,
     /// The agents, by name.
     pub(crate) agents: BTreeMap<AgentName, AgentSetup>,
 }
@@ -66,6 +68,7 @@ struct File {
     serve: Serve,
     #[serde(default)]
     pass_env: Vec<String>,
+    secrets: Option<SecretsIn>,
     #[serde(default)]
     containment: Means,
     #[serde(default)]
@@ -83,6 +86,16 @@ pub(crate) enum Serve {
     Own,
     /// Those of everybody.
     Everyone,
+}
+
+/// Where the values of secrets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SecretsIn {
+    /// Into the keyring of this system.
+    Keyring,
+    /// Into a file of the state directory.
+    File,
 }
 
 /// How the processes of an agent are held together.
@@ -186,6 +199,7 @@ impl Config {
             slots: DEFAULT_SLOTS,
             serve: Serve::default(),
             pass_env: Vec::new(),
+            secrets: None,
             agents: BTreeMap::new(),
         }
     }
@@ -217,6 +231,7 @@ impl Config {
             default_agent: file.default_agent.map(|Text(name)| name),
             slots: file.slots.map_or(DEFAULT_SLOTS, |Slots(slots)| slots),
             pass_env: file.pass_env,
+            secrets: file.secrets,
             serve: file.serve,
             agents: agents.collect::<Result<_, Failure>>()?,
             path,

@@ -29,6 +29,10 @@ pub(crate) struct Env {
     pub(crate) database_url: Option<String>,
     /// `CS_PANEL_DATABASE_PASSWORD_COMMAND`.
     pub(crate) database_password_command: Option<String>,
+    /// `CS_PANEL_SECRETS`.
+    pub(crate) secrets: Option<String>,
+    /// Whether there may be a keyring: the session of a desktop is here, or this system always has one.
+    pub(crate) has_session: bool,
     /// `CS_PANEL_LOG`.
     pub(crate) log: Option<String>,
     /// `PAGER` as it was set, also when it is empty.
@@ -83,6 +87,8 @@ impl Env {
             state_dir: set("CS_PANEL_STATE_DIR").map(PathBuf::from),
             database_url: text("CS_PANEL_DATABASE_URL"),
             database_password_command: text("CS_PANEL_DATABASE_PASSWORD_COMMAND"),
+            secrets: text("CS_PANEL_SECRETS"),
+            has_session: cfg!(target_os = "macos") || set("DBUS_SESSION_BUS_ADDRESS").is_some(),
             log: text("CS_PANEL_LOG"),
             pager: std::env::var_os("PAGER"),
             no_color: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),

@@ -40,6 +40,16 @@ pub(crate) struct CodebaseWire {
     pub(crate) landing: Option<PolicyWire>,
 }
 
+/// A secret, without its value.
+#[derive(Debug, Serialize)]
+pub(crate) struct SecretWire {
+    pub(crate) name: String,
+    pub(crate) codebase: String,
+    pub(crate) set_at: Option<Time>,
+    /// Where its value is: `keyring` or `file`.
+    pub(crate) place: String,
+}
+
 /// A turn that was sent.
 #[derive(Debug, Serialize)]
 pub(crate) struct SentWire {

@@ -9,11 +9,12 @@ use cs_daemon::{
     Borders, Checkouts, Deps, GitTrees, MachineIdentity, MachineLeftovers, PROBE_LIMIT, Reporter, Settings,
     ShimExecutions, ThisHost,
 };
+use cs_secrets::{MachineSecrets, Prefer, SystemKeyring};
 use cs_supervise::ShimProgram;
 use cs_worktree::Worktrees;
 
 use crate::app::{App, Desk};
-use crate::config::{Config, RereadAgents, Serve};
+use crate::config::{Config, RereadAgents, SecretsIn, Serve};
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::os::{self, SystemClock, SystemIds};
@@ -109,6 +110,35 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         settings: settings(&desk.record, slots),
         borders: borders(app.env.crash_at.as_deref())?,
     })
+}
+
+/// The secrets of this machine: what the environment or the configuration says, else in the keyring where there may be one.
+///
+/// # Errors
+/// The environment says what nobody understands, or the configuration is broken.
+pub(crate) fn secrets(app: &App, desk: &Desk) -> Result<MachineSecrets, Failure> {
+    let prefer = match app.env.secrets.as_deref() {
+        Some("keyring") => Prefer::Keyring,
+        Some("file") => Prefer::File,
+        Some(other) => {
+            return Err(Failure::Usage(format!(
+                "CS_PANEL_SECRETS says `{other}`, expected `keyring` or `file`"
+            )));
+        }
+        None => match app.config()?.secrets {
+            Some(SecretsIn::Keyring) => Prefer::Keyring,
+            Some(SecretsIn::File) => Prefer::File,
+            None if app.env.has_session => Prefer::Keyring,
+            None => Prefer::File,
+        },
+    };
+    let scope = desk.machine.to_string();
+    Ok(MachineSecrets::new(
+        desk.state.root(),
+        scope,
+        prefer,
+        Arc::new(SystemKeyring),
+    ))
 }
 
 /// A server says when its record changed, so that looking is for what got lost; while it does not, it is `run` that wakes the daemon.

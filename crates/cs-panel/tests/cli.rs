@@ -9,5 +9,7 @@ mod desk;
 mod documented;
 #[path = "cli/plain_use.rs"]
 mod plain_use;
+#[path = "cli/secrets.rs"]
+mod secrets;
 #[path = "cli/walls.rs"]
 mod walls;

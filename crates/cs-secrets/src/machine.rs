@@ -51,6 +51,19 @@ impl MachineSecrets {
         }
     }
 
+    /// Says where a value would go that is set now. The keyring is asked, and nothing is changed.
+    pub async fn next_place(&self) -> Kept {
+        let no_keyring = match self.prefer {
+            Prefer::Keyring => self.keyring.read(&self.scope).await.err(),
+            Prefer::File => None,
+        };
+        let place = match self.prefer {
+            Prefer::Keyring if no_keyring.is_none() => Place::Keyring,
+            Prefer::Keyring | Prefer::File => Place::File,
+        };
+        Kept { place, no_keyring }
+    }
+
     fn account(&self, key: &SecretKey) -> String {
         format!("{}/{}/{}", self.scope, key.codebase, key.name)
     }

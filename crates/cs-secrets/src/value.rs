@@ -94,6 +94,14 @@ impl SecretVersion {
     pub const fn as_uuid(self) -> Uuid {
         self.0
     }
+
+    /// When it was made, where the id tells it, in microseconds since 1970.
+    #[must_use]
+    pub fn made_at_unix_micros(self) -> Option<i64> {
+        let (seconds, nanos) = self.0.get_timestamp()?.to_unix();
+        let seconds = i64::try_from(seconds).ok()?;
+        Some(seconds.checked_mul(1_000_000)? + i64::from(nanos / 1_000))
+    }
 }
 
 impl fmt::Display for SecretVersion {
@@ -115,11 +123,8 @@ pub enum InvalidValue {
     )]
     TooShort,
     /// It is longer than any secret.
-    #[error("the value has {bytes} bytes, expected {VALUE_MAX_BYTES} at most")]
-    TooLong {
-        /// How long it is.
-        bytes: usize,
-    },
+    #[error("the value is too long, expected {VALUE_MAX_BYTES} bytes at most")]
+    TooLong,
     /// No program can be given it as text.
     #[error("the value has a byte 0 in it, expected text")]
     NoText,
@@ -131,9 +136,8 @@ impl SecretValue {
     /// # Errors
     /// [`InvalidValue`].
     pub fn new(value: Zeroizing<String>) -> Result<Self, InvalidValue> {
-        let bytes = value.len();
-        if bytes > VALUE_MAX_BYTES {
-            return Err(InvalidValue::TooLong { bytes });
+        if value.len() > VALUE_MAX_BYTES {
+            return Err(InvalidValue::TooLong);
         }
         if value.contains('\0') {
             return Err(InvalidValue::NoText);
@@ -179,8 +183,8 @@ mod tests {
         assert_eq!(value("12345"), Err(InvalidValue::TooShort));
         assert_eq!(value("  12\n345\n"), Err(InvalidValue::TooShort));
         assert_eq!(value("12345\0"), Err(InvalidValue::NoText));
-        let bytes = VALUE_MAX_BYTES + 1;
-        assert_eq!(value(&"x".repeat(bytes)), Err(InvalidValue::TooLong { bytes }));
+        let long = "x".repeat(VALUE_MAX_BYTES + 1);
+        assert_eq!(value(&long), Err(InvalidValue::TooLong));
         assert!(value("123456").is_ok());
     }
 

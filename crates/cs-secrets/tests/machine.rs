@@ -154,7 +154,9 @@ async fn the_file_takes_what_the_keyring_does_not_and_gives_it_back_later() {
         .unwrap();
     assert_eq!(kept.place, Place::File);
     assert!(kept.no_keyring.is_some(), "why is said");
+    assert_eq!(store.next_place().await.place, Place::File);
     desk.away(false);
+    assert_eq!(store.next_place().await.place, Place::Keyring);
     assert_eq!(get(&store, "A").await.0, "value of a");
     assert_eq!(set(&store, "A", "other of a", 2).await, Place::Keyring);
     assert!(

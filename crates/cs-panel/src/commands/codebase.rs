@@ -139,7 +139,7 @@ async fn remove(app: &App, args: &RemoveArgs) -> Result<(), Failure> {
 ///
 /// # Errors
 /// None is called so.
-async fn named(desk: &Desk, name: &str) -> Result<Codebase, Failure> {
+pub(crate) async fn named(desk: &Desk, name: &str) -> Result<Codebase, Failure> {
     let mut all = desk.ports.codebases.codebases().await?.into_iter();
     all.find(|codebase| codebase.name == name).ok_or_else(|| {
         Failure::plain(format!(
