@@ -8,6 +8,7 @@
 //! * [`dismiss()`]: takes note that a person has looked after what no stop could end.
 //! * [`hold_in_process()`]: an execution without a shim, for programs that want no process of ours beside them.
 //! * [`glance()`]: what an execution looks like from outside, for lists.
+//! * [`belongs_to()`] and [`is_in_execution()`]: whether a process is of an execution's tree, and whether this one is of any.
 //! * [`Stopper`]: ends an execution with everything below it, grandchildren in sessions of their own included.
 //! * [`Limits`]: what an execution may use before its shim ends it; [`Pauser`] pauses it and lets it go on.
 //! * [`Follower`] reads what an agent says while it says it; [`Transcript`] keeps what was made of it, and
@@ -39,6 +40,7 @@ mod glance;
 mod hold;
 mod identity;
 mod in_process;
+mod kin;
 mod left_over;
 mod limits;
 mod link;
@@ -72,6 +74,7 @@ pub use glance::{Glance, Life, Load, glance};
 pub use hold::{Containment, ExecutionSpec, Feature, GoError, Held, HoldError, Lack, MAX_PROMPT_BYTES, hold};
 pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};
 pub use in_process::{Execution, HeldInProcess, RunningInProcess, hold_in_process};
+pub use kin::{belongs_to, is_in_execution};
 pub use left_over::{LeftOver, await_left_over};
 pub use limits::{Lease, LeaseEnd, Limit, Limits};
 pub use pause::{PauseError, PausedBy, Pauser};

@@ -168,6 +168,14 @@ pub(crate) fn has_environment(pid: Pid, assignment: &[u8]) -> bool {
             .is_ok_and(|block| block.split(|byte| *byte == 0).any(|entry| entry == assignment))
 }
 
+/// The value of a variable in the environment that a process was started with; `None` when it has none of that name.
+pub(crate) fn variable(pid: Pid, name: &str) -> io::Result<Option<Vec<u8>>> {
+    let block = fs::read(format!("/proc/{pid}/environ"))?;
+    let mut entries = block.split(|byte| *byte == 0);
+    let value = |entry: &[u8]| Some(entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
+    Ok(entries.find_map(value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,6 +9,7 @@ mod agent;
 mod daemon;
 mod groups;
 mod in_process;
+mod kin;
 mod life;
 mod limits;
 mod masses;
@@ -41,6 +42,7 @@ fn main() {
                 adverse::trials(),
                 groups::trials(),
                 in_process::trials(),
+                kin::trials(),
                 life::trials(),
                 limits::trials(),
                 masses::trials(),
