@@ -163,6 +163,8 @@ impl Desk {
             .env("PATH", path)
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.dir.path())
+            // Whoever tests may itself be an agent.
+            .env("CS_PANEL_EXECUTION", "")
             .env("CS_PANEL_PROBE_SECONDS", self.probe_seconds.to_string());
         command.env("GIT_CONFIG_NOSYSTEM", "1").stdin(Stdio::null());
         if let Some(user) = self.user {

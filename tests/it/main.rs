@@ -23,6 +23,7 @@ mod scenarios;
 mod shortage;
 mod stops;
 mod storm;
+mod tools;
 mod train;
 mod trees;
 mod used;

@@ -27,9 +27,11 @@ mod children;
 mod run;
 mod script;
 mod start;
+mod tools;
 
 pub use script::{
-    Branch, Bytes, FileText, Offer, Question, Script, ScriptError, Spawn, SpawnKind, Step, Usage, Wait, When,
+    Branch, Bytes, FileText, Offer, Question, Script, ScriptError, Spawn, SpawnKind, Step, ToolCall, Usage,
+    Wait, When,
 };
 
 use std::ffi::OsString;

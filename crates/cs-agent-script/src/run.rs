@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::children::{self, Relaunch};
 use crate::script::{FileText, Step, Wait};
 use crate::start::Start;
+use crate::tools;
 
 const FILE_WAIT_MAX: Duration = Duration::from_secs(120);
 const FILE_LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -65,6 +66,7 @@ fn step_once(step: &Step, start: &Start, relaunch: &Relaunch, out: &mut impl Wri
             let line = json!({"type": "offer_landing", "summary": offer.summary, "message": offer.message});
             writeln!(out, "{line}")
         }
+        Step::CallTool(call) => tools::call(call, out),
         Step::Progress(text) => writeln!(out, "{}", json!({"type": "progress", "text": text})),
         Step::Usage(used) => {
             let (turns, input, output) = (used.turns, used.input_tokens, used.output_tokens);

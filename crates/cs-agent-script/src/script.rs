@@ -66,6 +66,8 @@ pub enum Step {
     Ask(Question),
     /// Sends `offer_landing`.
     OfferLanding(Offer),
+    /// Calls one of the panel's tools, and prints what it answered.
+    CallTool(ToolCall),
     /// Sends `progress`.
     Progress(String),
     /// Sends `usage`.
@@ -118,6 +120,23 @@ pub struct Offer {
     /// The commit message.
     #[serde(default)]
     pub message: Option<String>,
+}
+
+/// A call of one of the panel's tools.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolCall {
+    /// The tool.
+    pub tool: String,
+    /// What it is to be told.
+    #[serde(default)]
+    pub arguments: serde_json::Value,
+    /// The agent's own name of the call.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// A file to write the answer to; a refusal begins with `refused: `.
+    #[serde(default)]
+    pub into: Option<PathBuf>,
 }
 
 /// The fields of a `usage` message.

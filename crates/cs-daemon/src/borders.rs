@@ -2,7 +2,7 @@
 
 /// A border: a point between two steps of the start protocol (P1 to P13), of what comes of a start (P14 to P26), of a landing (L1 to
 /// L6), of the verify of its merge (V1 to V5), or of
-/// its push (U1 to U3). [`Self::ALL`] says what lies between.
+/// its push (U1 to U3), or of a call of a tool (T1 to T4). [`Self::ALL`] says what lies between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table below says what each one is")]
 pub enum Border {
@@ -42,6 +42,10 @@ pub enum Border {
     U1,
     U2,
     U3,
+    T1,
+    T2,
+    T3,
+    T4,
 }
 
 impl Border {
@@ -108,6 +112,18 @@ impl Border {
             Self::P26,
             "P26",
             "turns are taken and adopted, none is on its way",
+        ),
+        (Self::T1, "T1", "a call of a tool came in, nothing of it is noted"),
+        (
+            Self::T2,
+            "T2",
+            "what an agent wants of people is noted, the record does not know it",
+        ),
+        (Self::T3, "T3", "the call has its effect, its answer is not kept"),
+        (
+            Self::T4,
+            "T4",
+            "the answer of the call is kept, the agent does not have it",
         ),
         (Self::L1, "L1", "a landing is claimed, nothing was done"),
         (Self::L2, "L2", "the merge is made, its plan is not in the ledger"),

@@ -10,7 +10,7 @@ use cs_fence::AttemptRecord;
 use cs_harness::Permissions;
 use cs_journal::ClaimRecord;
 use cs_model::{Clock, CodebaseId, IdSource, LandMethod, LandingTarget, MachineId, Person, Publish};
-use cs_record::{CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
+use cs_record::{AgentActs, CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
 use cs_settle::SettlementRecord;
 
 use crate::agents::Agents;
@@ -38,6 +38,8 @@ pub struct RecordPorts {
     pub cards: Arc<dyn CardReads>,
     /// Keeps presence, pauses and limits.
     pub machines: Arc<dyn Machines>,
+    /// Takes what running agents do through their tools.
+    pub agents: Arc<dyn AgentActs>,
     /// Forgets what nobody can need any more.
     pub housekeeping: Arc<dyn Housekeeping>,
 }
@@ -68,8 +70,11 @@ pub trait Reporter: fmt::Debug + Send + Sync {
 pub struct Settings {
     /// How many runs at most are live at once on this machine.
     pub slots: u32,
-    /// How long an agent may stay after it has asked, offered or answered, before its tree is closed and its word kept.
+    /// How long an agent may stay after it has answered, or has said in its output that it asks or offers, before its tree is closed and
+    /// its word kept.
     pub grace_when_done: Duration,
+    /// The same after it has asked or offered through its tools: its model still has to end its turn.
+    pub grace_after_word: Duration,
     /// How long each step of a stop may take before the next one.
     pub stop_grace: Duration,
     /// How often the record is looked at when nothing wakes the daemon.
@@ -85,6 +90,7 @@ impl Default for Settings {
         Self {
             slots: 2,
             grace_when_done: Duration::from_secs(5),
+            grace_after_word: Duration::from_secs(60),
             stop_grace: Duration::from_secs(5),
             fallback_interval: Duration::from_secs(2),
             min_free_bytes: 64 * 1024 * 1024,

@@ -239,8 +239,10 @@ impl ExecutionEnd {
 /// How an agent is to be ended early.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// How long it may stay after it asked, offered or gave its answer.
+    /// How long it may stay after it gave its answer, or said in its output that it asks or offers.
     pub when_done: Duration,
+    /// How long it may stay after it asked or offered through its tools: it still has to end its turn.
+    pub after_word: Duration,
     /// How long each step of a stop may take.
     pub stop_step: Duration,
 }

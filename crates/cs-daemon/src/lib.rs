@@ -34,6 +34,7 @@ mod prompt;
 mod publications;
 mod report;
 mod state;
+mod tools;
 mod trees;
 
 pub use admission::{Admission, AdmissionFacts, ClosedBecause, admission};
@@ -60,6 +61,7 @@ pub use leftovers::{
 pub use pause::PauseNote;
 pub use probe::{PROBE_LIMIT, Probed};
 pub use state::{StateDir, StateError, StateLock};
+pub use tools::{progress_of, tools_socket, tools_token};
 pub use trees::{
     BasePush, GitTrees, Landings, Planned, Saved, TreeError, Trees, Workplace, method_of, tree_spec,
 };

@@ -11,13 +11,22 @@ pub(crate) use plain::PlainCommand;
 use std::collections::BTreeMap;
 
 use crate::text::pieces;
-use crate::{Event, LaunchSpec, RunFacts};
+use crate::{Event, LaunchSpec, PanelTools, RunFacts};
+
+/// Where a command finds the server of the panel's tools: its program and arguments, as a JSON array of strings.
+const TOOLS: &str = "CS_PANEL_TOOLS";
 
 pub(crate) fn launch_spec(argv: &[String], facts: &RunFacts, stdin: Vec<u8>) -> LaunchSpec {
-    let env = BTreeMap::from([
+    let mut env = BTreeMap::from([
         ("CS_PANEL_CARD".to_owned(), facts.card.clone()),
         ("CS_PANEL_RUN".to_owned(), facts.run.clone()),
     ]);
+    if let Some(PanelTools::Command { argv, .. }) = &facts.tools {
+        env.insert(
+            TOOLS.to_owned(),
+            serde_json::Value::from(argv.clone()).to_string(),
+        );
+    }
     LaunchSpec {
         argv: argv.to_vec(),
         env,

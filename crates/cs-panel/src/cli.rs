@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::app::App;
 use crate::commands::{
-    self, agent, answer, card, cards, codebase, demo, diff, execution, gc, land, limit, open, pause, ps, run,
-    salvage, secret, send, show, stop, tail,
+    self, agent, answer, card, cards, codebase, demo, diff, execution, gc, land, limit, mcp, open, pause, ps,
+    run, salvage, secret, send, show, stop, tail,
 };
 use crate::env::Env;
 use crate::failure::Failure;
@@ -132,6 +132,9 @@ pub(crate) enum Command {
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<String>,
     },
+    /// Carry an agent's calls of the panel's tools to the daemon, over standard input and output (for agents).
+    #[command(hide = true)]
+    Mcp(mcp::McpArgs),
     /// Carry out an agent script (for the demo and tests).
     #[command(name = "__agent-script", hide = true)]
     AgentScript {
@@ -153,6 +156,9 @@ pub(crate) fn main() -> ExitCode {
     }
     if let Command::Acp { command } = cli.command {
         return lead(command);
+    }
+    if let Command::Mcp(args) = cli.command {
+        return mcp::mcp(&args);
     }
     let env = Env::read();
     let out = Out::new(env.as_ref().ok().and_then(|env| env.columns));
@@ -218,7 +224,7 @@ fn lead(command: Vec<String>) -> ExitCode {
     }
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .worker_threads(2)

@@ -13,6 +13,7 @@ pub(crate) mod gc;
 pub(crate) mod land;
 pub(crate) mod limit;
 mod listed;
+pub(crate) mod mcp;
 pub(crate) mod migrate;
 mod one_of;
 pub(crate) mod open;
@@ -30,9 +31,35 @@ pub(crate) mod tail;
 use crate::app::App;
 use crate::cli::Command;
 use crate::failure::Failure;
+use execution::ExecutionCommand;
+
+/// What is a person's to decide.
+fn for_people(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::Answer(_) => Some("answer"),
+        Command::Land(args) if !args.is_dry_run() => Some("land"),
+        Command::Stop(_) => Some("stop"),
+        Command::Close(_) => Some("close"),
+        Command::Execution(ExecutionCommand::Dismiss(_)) => Some("execution dismiss"),
+        _ => None,
+    }
+}
+
+/// Keeps an agent from deciding by accident what is a person's to decide.
+fn refuse_agents(name: &str) -> Result<(), Failure> {
+    if !cs_supervise::is_in_execution() {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "`cs-panel {name}` is for a person to decide, and this process was started by an agent that cs-panel runs ({} is set here or in a \
+         process above): an agent asks with its tool `ask` or ends its turn; a person does it in a terminal that no agent has started",
+        cs_supervise::EXECUTION_VARIABLE
+    )))
+}
 
 /// Carries out one command. What stops, slows or shows something works whatever is wrong with the configuration file.
 pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure> {
+    for_people(&command).map_or(Ok(()), refuse_agents)?;
     match command {
         Command::Send(args) => send::send(app, args).await,
         Command::Run(args) => run::run(app, &args).await,
@@ -61,8 +88,8 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Secret(command) => secret::secret(app, command).await,
         Command::Codebase(command) => codebase::codebase(app, command).await,
         Command::Demo(args) => demo::demo(app, &args).await,
-        Command::AgentScript { .. } | Command::Acp { .. } => Err(Failure::plain(
-            "the scripted agent is started before anything else",
+        Command::AgentScript { .. } | Command::Acp { .. } | Command::Mcp(_) => Err(Failure::plain(
+            "what an agent starts is started before anything else",
         )),
     }
 }

@@ -161,6 +161,7 @@ impl Ports {
                 landings: record.clone(),
                 reads: record.clone(),
                 cards: record.clone(),
+                agents: record.clone(),
                 machines: record.clone(),
                 housekeeping: record.clone(),
             },

@@ -331,6 +331,7 @@ fn deps(world: &Arc<World>, machine: &Arc<Machine>, generation: u64) -> Deps {
             landings: remote.clone(),
             reads: remote.clone(),
             cards: remote.clone(),
+            agents: world.record.clone(),
             machines: remote.clone(),
             housekeeping: remote,
         },

@@ -30,7 +30,7 @@ pub fn belongs_to(dir: &ExecutionDir, pid: i32) -> io::Result<bool> {
 }
 
 fn descends_from(pid: i32, root: &ProcessIdentity) -> io::Result<bool> {
-    let mut at = Pid::from_raw(pid);
+    let mut at = process(pid);
     for _ in 0..MOST_ANCESTORS {
         let Some(stat) = at.map(proc::stat).transpose()?.flatten() else {
             return Ok(false);
@@ -38,9 +38,13 @@ fn descends_from(pid: i32, root: &ProcessIdentity) -> io::Result<bool> {
         if stat.parent == root.pid() {
             return Ok(true);
         }
-        at = Pid::from_raw(stat.parent);
+        at = process(stat.parent);
     }
     Ok(false)
+}
+
+fn process(number: i32) -> Option<Pid> {
+    (number > 0).then(|| Pid::from_raw(number)).flatten()
 }
 
 /// Says whether this process was started in an execution, by the mark in its environment or in that of its nearest ancestor that has one.
@@ -55,7 +59,7 @@ pub fn is_in_execution() -> bool {
             return !cookie.is_empty();
         }
         let stat = proc::stat(pid).ok().flatten();
-        at = stat.and_then(|stat| Pid::from_raw(stat.parent));
+        at = stat.and_then(|stat| process(stat.parent));
     }
     false
 }

@@ -85,3 +85,4 @@ pub use survey::{HungShim, SurveyError, Verdict, Waiting, survey};
 pub use transcript::{Resumed, SpoolOffsets, Transcript, TranscriptError, TranscriptLine, TranscriptReader};
 pub use untraced::{Noted, UntracedEnd, end_untraced};
 pub use window::{Puncher, SpoolWindow};
+pub use wire::COOKIE_VARIABLE as EXECUTION_VARIABLE;

@@ -21,8 +21,8 @@ use crate::pause::PausedBy;
 /// No JSON message may be longer.
 pub(crate) const MAX_MESSAGE_BYTES: u32 = 1 << 20;
 
-/// The name of the environment variable that marks every process of an execution.
-pub(crate) const COOKIE_VARIABLE: &str = "CS_PANEL_EXECUTION";
+/// The variable in the environment of every process of an execution, unless it was cleared: another value in each execution.
+pub const COOKIE_VARIABLE: &str = "CS_PANEL_EXECUTION";
 
 /// `spec.json`
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::call::{Answer, Call, Caller};
 use crate::host::{Host, HostError, Standing};
-use crate::tool::{Called, Failure};
+use crate::tool::{Called, Failure, Tool};
 use crate::tools;
 
 /// What an attempt is told whose place another has.
@@ -44,29 +44,42 @@ impl Tools {
             let names = names.join(", ");
             return refused(format!("There is no such tool. There are: {names}."));
         };
-        let called = match self.host.standing(caller).await {
-            Ok(Standing::Current) => {
-                tool.call(Called {
-                    host: &*self.host,
-                    caller,
-                    id: &call.id,
-                    arguments: call.arguments,
-                })
-                .await
-            }
-            Ok(Standing::Stale) => Err(HostError::Stale.into()),
-            Ok(Standing::Over) => return refused(OVER),
-            Err(error) => Err(error.into()),
-        };
+        let called = self.carry_out(tool, caller, call).await;
         match called {
-            Ok(text) => Outcome::Answer(Answer::done(text)),
+            Ok(answer) => Outcome::Answer(answer),
             Err(Failure::Arguments(why)) => refused(format!(
                 "Nothing was done, the arguments cannot be taken: {why}. Call it again with others."
             )),
             Err(Failure::Host(HostError::Stale)) => refused(STALE),
+            Err(Failure::Host(HostError::Over)) => refused(OVER),
             Err(Failure::Host(HostError::Refused(why))) => refused(format!("Nothing was done: {why}")),
             Err(Failure::Host(HostError::NotNow(why))) => Outcome::Again { why },
         }
+    }
+}
+
+impl Tools {
+    async fn carry_out(&self, tool: &dyn Tool, caller: &Caller, call: Call) -> Result<Answer, Failure> {
+        match self.host.standing(caller).await? {
+            Standing::Current => {}
+            Standing::Stale => return Err(HostError::Stale.into()),
+            Standing::Over => return Err(HostError::Over.into()),
+        }
+        let changes = !tool.spec().reads_only;
+        if changes && let Some(answer) = self.host.recall(caller, &call.id).await? {
+            return Ok(answer);
+        }
+        let called = Called {
+            host: &*self.host,
+            caller,
+            id: &call.id,
+            arguments: call.arguments,
+        };
+        let answer = Answer::done(tool.call(called).await?);
+        if changes {
+            self.host.keep(caller, &call.id, &answer).await?;
+        }
+        Ok(answer)
     }
 }
 

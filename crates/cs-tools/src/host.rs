@@ -3,9 +3,8 @@
 use async_trait::async_trait;
 use cs_model::AskId;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-use crate::call::Caller;
+use crate::call::{Answer, CallId, Caller};
 
 /// How an attempt stands now, as the record says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +56,9 @@ pub enum HostError {
     /// The attempt is not the current one any more.
     #[error("this attempt is not the current one")]
     Stale,
+    /// Its run is over.
+    #[error("the run of this attempt is over")]
+    Over,
     /// It is not allowed or not possible, and this is the reason, in words for the agent: no path, no secret.
     #[error("{0}")]
     Refused(String),
@@ -72,11 +74,17 @@ pub trait Host: std::fmt::Debug + Send + Sync {
     /// How the caller stands.
     async fn standing(&self, caller: &Caller) -> Result<Standing, HostError>;
 
+    /// What a call of this name was answered, where it changed something and its answer was kept.
+    async fn recall(&self, caller: &Caller, id: &CallId) -> Result<Option<Answer>, HostError>;
+
+    /// Keeps what a call that changed something is answered, durably, before the agent has it.
+    async fn keep(&self, caller: &Caller, id: &CallId, answer: &Answer) -> Result<(), HostError>;
+
     /// Asks the person.
     async fn ask(&self, caller: &Caller, id: AskId, question: &Question) -> Result<(), HostError>;
 
     /// Offers the work of the caller's card for landing.
-    async fn offer_landing(&self, caller: &Caller, id: Uuid, offer: &Offer) -> Result<(), HostError>;
+    async fn offer_landing(&self, caller: &Caller, id: AskId, offer: &Offer) -> Result<(), HostError>;
 
     /// Says how far the work is. Only the last word counts.
     async fn report_progress(&self, caller: &Caller, text: &str) -> Result<(), HostError>;
@@ -87,6 +95,6 @@ pub trait Host: std::fmt::Debug + Send + Sync {
     /// Gives the value of a secret of the caller's codebase, after it was noted that the caller has it.
     async fn secret(&self, caller: &Caller, name: &str) -> Result<String, HostError>;
 
-    /// Brings what a landing of the caller's card left half done in order, and says what came of it.
-    async fn recover_landing(&self, caller: &Caller, id: Uuid) -> Result<String, HostError>;
+    /// Says what became of the last landing of the caller's card, and what is to be done about it.
+    async fn last_landing(&self, caller: &Caller) -> Result<String, HostError>;
 }

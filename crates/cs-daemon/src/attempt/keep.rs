@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cs_fence::ProcessFact;
 use cs_harness::{FailureCause, Harness, HarnessKind, Outcome, ProcessEnd, TaskEnd, public_reason};
 use cs_journal::{ClaimedRun, Settling, Started};
-use cs_model::{Cap, FailureClass};
+use cs_model::{AskId, Cap, FailureClass};
 use cs_supervise::{AgentExit, ExecutionDir, Limit};
 
 use super::setup::{SetupStatus, setup_failed, setup_status};
@@ -25,6 +25,8 @@ pub(super) struct End {
     fell_back: bool,
     /// The conversation that its agent was asked to go on with.
     asked: Option<String>,
+    /// The id of what it wants of people, where it has said so through its tools.
+    word: Option<AskId>,
     ended: ExecutionEnd,
 }
 
@@ -34,7 +36,7 @@ impl End {
         cx: &Context,
         row: &ClaimedRun,
         (name, harness, file): (String, Arc<dyn Harness>, Option<AttemptFile>),
-        mut ended: ExecutionEnd,
+        (mut ended, word): (ExecutionEnd, Option<AskId>),
     ) -> Result<Self, Trouble> {
         let execution = cx.state.execution(&name);
         let ended_for = EndedFor::read(&execution);
@@ -52,6 +54,7 @@ impl End {
             allowance: file.as_ref().map(|file| file.allowance).unwrap_or_default(),
             name,
             harness,
+            word,
             ended,
         };
         end.used = session::count(cx, &end.name, file.as_ref(), &end.ended.seen)?;
@@ -139,8 +142,9 @@ fn keep_outcome(cx: &Context, started: Started, outcome: Outcome, end: End) -> R
         session::is_unknown(cx, started.row(), (&end.name, asked))?;
         return keep_without_what_was_said(cx, started, &end, "does not know its conversation any more");
     }
+    let ask = end.word.unwrap_or_else(|| cx.new_ask());
     let begins_anew = was_started && end.may_have_a_damaged_session(&outcome.task);
-    let mut outcome = AttemptOutcome::new(outcome, (cx.new_ask(), cx.deps.clock.now()), end.spent(&started));
+    let mut outcome = AttemptOutcome::new(outcome, (ask, cx.deps.clock.now()), end.spent(&started));
     let said = || last_words(&ExecutionDir::at(execution.clone()).stderr_spool()).unwrap_or_default();
     if let Some(failed) = setup_failed(setup, said) {
         outcome.task = failed;

@@ -24,6 +24,7 @@ use crate::doubt::Doubt;
 use crate::executions::SessionPlace;
 use crate::ports::{PORTS_EACH, port_base};
 use crate::prompt::{Place, compose};
+use crate::tools::tools_for;
 use crate::{AgentChoices, AgentRules, AgentSetup};
 
 /// Everything that a start needs.
@@ -71,6 +72,7 @@ pub(crate) async fn make_ready(
         mut files,
     } = ground(cx, row, brief).await?;
     let execution = cx.state.execution(execution);
+    let (tools, token) = tools_for(cx, &execution).unzip();
     let facts = RunFacts {
         new_session: cx.deps.ids.uuid_v7().to_string(),
         model: leave.choices.model.clone(),
@@ -79,6 +81,7 @@ pub(crate) async fn make_ready(
         settings: leave.choices.settings,
         given: taken_in(cx, &row.agent, harness.kind(), &leave.choices.env)?,
         bridge: cx.deps.settings.bridge.clone(),
+        tools,
         cwd: in_utf8(&cwd)?,
         private_dir: in_utf8(&execution)?,
         most_turns: agent.bounds.turns,
@@ -112,7 +115,7 @@ pub(crate) async fn make_ready(
     let mut spec = ExecutionSpec::new(argv, env, cwd);
     spec.limits = agent.limits;
     spec.containment = agent.containment;
-    files.extend(launch.files);
+    files.extend(launch.files.into_iter().chain(token));
     Ok(Ready {
         harness,
         spec,

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
-use cs_harness::Harness;
+use cs_harness::{Harness, Seen};
 use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, Settling, Started};
-use cs_model::{Publish, RunState};
+use cs_model::{AskId, Publish, RunState};
 use cs_record::Card;
 use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, Used, settle_as};
-use cs_supervise::{Closed, NamedProcess};
+use cs_supervise::{Closed, ExecutionDir, NamedProcess};
 use tokio::time::Instant;
 
 use super::failing::FailureNote;
@@ -25,6 +25,7 @@ use crate::context::Context;
 use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch};
 use crate::outcome::{AttemptOutcome, Telling};
 use crate::publications::of_attempt;
+use crate::tools::{self, Said};
 
 /// An attempt whose agent had its prompt.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub(super) enum LiveState {
 }
 
 /// Follows an attempt to its end and settles it.
-pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> Result<Carried, Trouble> {
+pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch) -> Result<Carried, Trouble> {
     let Live {
         started,
         name,
@@ -56,17 +57,19 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
         state,
     } = live;
     cx.deps.borders.reach(Border::P10);
-    let ended = match state {
+    let mut ended = match state {
         LiveState::Running(mut running) => {
             let settings = &cx.deps.settings;
             let patience = Patience {
                 when_done: settings.grace_when_done,
+                after_word: settings.grace_after_word,
                 stop_step: settings.stop_grace,
             };
             tokio::select! {
                 biased;
                 ended = running.follow(harness.as_ref(), patience, stop) => ended?,
                 never = say_when_nearly_used_up(cx, &name, started.row()) => match never {},
+                never = tools::serve(cx, tools_of(&started, &name), stop) => match never {},
             }
         }
         LiveState::Closed(closed) => ExecutionEnd {
@@ -83,7 +86,8 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
     let (run, epoch) = (started.row().run, started.row().epoch);
     cx.save_tree(&card, run, epoch, "an attempt ended").await;
     let file = cx.deps.executions.attempt(&name).await;
-    let end = End::of(cx, started.row(), (name, harness, file), ended)?;
+    let word = word_of(cx, &name, &mut ended.seen)?;
+    let end = End::of(cx, started.row(), (name, harness, file), (ended, word))?;
     if end.was_cut_short() {
         if let Some(session) = end.session() {
             cx.journal.know_session(run, session)?;
@@ -100,6 +104,28 @@ pub(super) async fn to_the_end(cx: &Context, live: Live, stop: &StopSwitch) -> R
     cx.note_publication(&card, Publish::OnEnd, &of_attempt(run, epoch));
     settle(cx, settling).await?;
     Ok(Carried::Over)
+}
+
+/// Whose tools those of an execution are.
+fn tools_of(started: &Started, name: &str) -> tools::Of {
+    tools::Of {
+        attempt: started.attempt(),
+        row: started.row().clone(),
+        name: name.to_owned(),
+    }
+}
+
+/// Takes in what an agent has said through its tools, as if it were the last that it said. Returns the id under which it said so.
+fn word_of(cx: &Context, name: &str, seen: &mut Seen) -> Result<Option<AskId>, Trouble> {
+    let dir = ExecutionDir::at(cx.state.execution(name));
+    let word = Said::word_of(&dir).map_err(|source| Trouble::Local {
+        what: "what the agent said through its tools cannot be read",
+        source,
+    })?;
+    Ok(word.map(|word| {
+        seen.observe(&word.event());
+        word.id()
+    }))
 }
 
 /// Takes the process of an attempt off the record, once its end is proven; until then the card is ready for nothing.

@@ -18,7 +18,7 @@ use super::keepers::Kept;
 use super::kept::{Bound, Unknowns, push};
 use super::session_file::SessionFile;
 use super::watch::Watch;
-use super::{AttemptFile, ExecutionEnd, Patience, StopLevel, StopSwitch, is_done};
+use super::{AttemptFile, ExecutionEnd, Patience, StopLevel, StopSwitch};
 
 /// Why an agent could not be followed to its end. It may still run.
 #[derive(Debug, thiserror::Error)]
@@ -87,22 +87,29 @@ pub(super) async fn follow(
     let stopper = running.stopper();
     let mut output = Output::open(dir, harness).await?;
     let mut looks = looks();
-    let mut give_up_at = None;
+    let mut give_up_at: Option<Instant> = None;
+    let mut is_done = false;
+    let mut has_word = false;
     let closed = loop {
-        if !is_done(&output.seen) {
+        if !super::is_done(&output.seen) {
             if let Some(why) = output.watch.verdict(&output.seen) {
                 tracing::info!(dir = %dir.path().display(), ?why, "the agent is ended");
                 why.write(dir);
                 break close(&stopper, running, &mut output, patience, stop).await?;
             }
-        } else if give_up_at.is_none() {
-            give_up_at = Some(Instant::now() + patience.when_done);
+        } else if !is_done {
+            is_done = true;
+            give_up_at = Some(earlier(give_up_at, patience.when_done));
         }
         tokio::select! {
             biased;
             closed = running.closed() => break closed?,
             () = stop.asked(StopLevel::Ladder) => break close(&stopper, running, &mut output, patience, stop).await?,
             () = at(give_up_at) => break close(&stopper, running, &mut output, patience, stop).await?,
+            () = stop.asked(StopLevel::WhenDone), if !has_word => {
+                has_word = true;
+                give_up_at = Some(earlier(give_up_at, patience.after_word));
+            }
             _ = looks.tick() => output.look(rests).await?,
             followed = output.follower.next() => output.take(followed?).await?,
         }
@@ -157,6 +164,12 @@ fn looks() -> Interval {
     let mut looks = interval(ERRORS_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     looks
+}
+
+/// A moment so long from now, or the one before it.
+fn earlier(moment: Option<Instant>, from_now: Duration) -> Instant {
+    let then = Instant::now() + from_now;
+    moment.map_or(then, |moment| moment.min(then))
 }
 
 async fn at(moment: Option<Instant>) {

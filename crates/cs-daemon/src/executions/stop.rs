@@ -9,6 +9,8 @@ use tokio::sync::watch;
 pub enum StopLevel {
     /// It goes on.
     No,
+    /// By the ladder, after a grace: it has said through its tools what it wanted of people, and is to end its turn.
+    WhenDone,
     /// By the ladder.
     Ladder,
     /// At once.

@@ -208,6 +208,7 @@ impl Verify<'_> {
     ) -> Result<Verdict, LandingTrouble> {
         let patience = Patience {
             when_done: cx.deps.settings.grace_when_done,
+            after_word: cx.deps.settings.grace_after_word,
             stop_step: cx.deps.settings.stop_grace,
         };
         // A person's stop is written down before it is carried out, so that what it ends is never taken for a verdict.
@@ -287,7 +288,7 @@ pub(super) async fn close(cx: &Context, execution: &str, level: StopLevel) -> Re
             let grace = cx.deps.settings.stop_grace;
             let request = match level {
                 StopLevel::Force => StopRequest::FORCE,
-                StopLevel::No | StopLevel::Ladder => StopRequest {
+                StopLevel::No | StopLevel::WhenDone | StopLevel::Ladder => StopRequest {
                     interrupt_grace: grace,
                     terminate_grace: grace,
                 },

@@ -104,6 +104,7 @@ impl Disturbed {
             landings: self.clone(),
             reads: self.clone(),
             cards: self.record.clone(),
+            agents: self.record.clone(),
             machines: self.clone(),
             housekeeping: self.clone(),
         }

@@ -67,6 +67,7 @@ pub(crate) fn ports<S: RowStore + std::fmt::Debug>(record: &Arc<Record<S>>) -> R
         landings: record.clone(),
         reads: record.clone(),
         cards: record.clone(),
+        agents: record.clone(),
         machines: record.clone(),
         housekeeping: record.clone(),
     }

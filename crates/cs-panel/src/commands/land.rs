@@ -33,6 +33,13 @@ pub(crate) struct LandArgs {
     dry_run: bool,
 }
 
+impl LandArgs {
+    /// Whether nothing is to be accepted.
+    pub(crate) const fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+}
+
 /// Carries out `land`.
 pub(crate) async fn land(app: &App, args: &LandArgs) -> Result<(), Failure> {
     let desk = app.desk().await?;

@@ -1,6 +1,7 @@
 //! Offering the work for landing.
 
 use async_trait::async_trait;
+use cs_model::AskId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -39,8 +40,8 @@ impl Tool for OfferLanding {
             summary: text("summary", &given.summary, TEXT_MAX_BYTES)?,
             evidence: text("evidence", &given.evidence, TEXT_MAX_BYTES)?,
         };
-        let id = called.id.effect(called.caller, "offer");
+        let id = AskId::from_uuid(called.id.effect(called.caller, "offer"));
         called.host.offer_landing(called.caller, id, &offer).await?;
-        Ok("The offer is written down. The person accepts it or tells you more; end your turn with a short word for them.".to_owned())
+        Ok("The offer is written down. End your turn with a short word for the person: they accept it, or tell you more.".to_owned())
     }
 }

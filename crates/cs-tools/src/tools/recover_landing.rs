@@ -1,4 +1,4 @@
-//! Bringing a half landing in order.
+//! Going on after a landing that came to nothing.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use crate::tool::{Called, Failure, Tool, ToolSpec, arguments, schema};
 #[serde(deny_unknown_fields)]
 struct Arguments {}
 
-/// Asks what became of the last landing of the caller's card, and undoes a half one.
+/// Says what became of the last landing of the caller's card, and what to do about it.
 pub(crate) struct RecoverLanding;
 
 #[async_trait]
@@ -18,16 +18,16 @@ impl Tool for RecoverLanding {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "recover_landing",
-            description: "Says what became of the last landing of your card, and undoes one that was cut short. Call it when you were told \
-                          that a landing failed, before you work on.",
+            description: "Says what became of the last landing of your card and what you have to do about it: which files are in \
+                          conflict, or what the verification said. Call it when you were told that a landing failed, before you work \
+                          on. A landing that was cut short is put in order by the panel itself.",
             arguments: schema::<Arguments>(),
-            reads_only: false,
+            reads_only: true,
         }
     }
 
     async fn call(&self, called: Called<'_>) -> Result<String, Failure> {
         let Arguments {} = arguments(called.arguments)?;
-        let id = called.id.effect(called.caller, "recover");
-        Ok(called.host.recover_landing(called.caller, id).await?)
+        Ok(called.host.last_landing(called.caller).await?)
     }
 }

@@ -18,9 +18,9 @@ pub(crate) const TOKEN: &str = "a token of this attempt";
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) asks: Vec<(AskId, Question)>,
-    pub(crate) offers: Vec<(Uuid, Offer)>,
+    pub(crate) offers: Vec<(AskId, Offer)>,
     pub(crate) progress: Vec<String>,
-    pub(crate) recovered: Vec<Uuid>,
+    pub(crate) answers: Vec<(CallId, Answer)>,
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Host for Memory {
         self.die()
     }
 
-    async fn offer_landing(&self, _: &Caller, id: Uuid, offer: &Offer) -> Result<(), HostError> {
+    async fn offer_landing(&self, _: &Caller, id: AskId, offer: &Offer) -> Result<(), HostError> {
         let offers = &mut self.rows.lock().unwrap().offers;
         if offers.iter().all(|(known, _)| *known != id) {
             offers.push((id, offer.clone()));
@@ -80,9 +80,23 @@ impl Host for Memory {
         Ok(format!("the value of {name}"))
     }
 
-    async fn recover_landing(&self, _: &Caller, id: Uuid) -> Result<String, HostError> {
-        self.rows.lock().unwrap().recovered.push(id);
+    async fn last_landing(&self, _: &Caller) -> Result<String, HostError> {
         Ok("There is nothing to recover.".to_owned())
+    }
+
+    async fn recall(&self, _: &Caller, id: &CallId) -> Result<Option<Answer>, HostError> {
+        let answers = &self.rows.lock().unwrap().answers;
+        let known = answers.iter().find(|(known, _)| known == id);
+        Ok(known.map(|(_, answer)| answer.clone()))
+    }
+
+    async fn keep(&self, _: &Caller, id: &CallId, answer: &Answer) -> Result<(), HostError> {
+        self.rows
+            .lock()
+            .unwrap()
+            .answers
+            .push((id.clone(), answer.clone()));
+        Ok(())
     }
 }
 
