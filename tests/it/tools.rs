@@ -1,4 +1,4 @@
-//! What an agent calls through its tools, from the bridge in its tree to the record. TL-1, TL-12; scenarios 24 and 25.
+//! What an agent calls through its tools, from the bridge in its tree to the record. TL-1, TL-12.
 
 use std::fs;
 
@@ -90,7 +90,7 @@ fn a_call_outlives_the_daemon_at_every_step_of_it() {
     }
 }
 
-/// Scenario 24: a person answers while no daemon runs and the agent that asked still does.
+/// A person answers while no daemon runs and the agent that asked still does.
 #[test]
 fn a_person_answers_while_no_daemon_runs() {
     for border in ["T3", "T4"] {
@@ -258,4 +258,26 @@ fn an_agent_sees_what_belongs_to_its_work() {
     assert_eq!(told("progress"), "Noted.");
     assert!(told("landing").contains("offer_landing"), "{}", told("landing"));
     assert_eq!(desk.said_by(&card, "agent"), ["Seen."]);
+}
+
+/// How far an agent says it is, people see while it works.
+#[test]
+fn what_an_agent_reports_is_shown_while_it_works() {
+    let desk = Desk::new();
+    let gate = desk.gate("reported");
+    let report =
+        json!({"call_tool": {"tool": "report_progress", "arguments": {"text": "half of it is done"}}});
+    desk.script(&json!([{"when": "first", "steps": [report, gate[0], gate[1], {"final": "Done."}]}]));
+    let card = desk.send("Work");
+    let daemon = desk.daemon();
+    desk.until_there(&desk.path("outside/reported"));
+    let shown = desk.ok(&["show", &card]);
+    assert!(shown.contains("it says: half of it is done"), "{shown}");
+    desk.open_gate("reported");
+    desk.no_agent_is_left();
+    desk.until("the run is over", || {
+        (desk.card(&card)["runs"][0]["state"] == "finished").then_some(())
+    });
+    assert!(!desk.ok(&["show", &card]).contains("it says"));
+    drop(daemon);
 }

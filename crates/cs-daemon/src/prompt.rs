@@ -3,7 +3,7 @@
 //! The person's words come first and unchanged; what the system adds stands below, marked as such. A run whose agent has
 //! no native session of its own gets the conversation so far.
 
-use cs_harness::{GivenAnswer, RunFacts, Wake};
+use cs_harness::{GivenAnswer, HarnessKind, RunFacts, Wake};
 use cs_journal::{ClaimedRun, Woke};
 use cs_model::{AskState, Author, TurnState};
 use cs_record::{Ask, RunBrief, Turn};
@@ -67,6 +67,22 @@ pub(crate) fn compose(
         }),
         ..RunFacts::default()
     }
+}
+
+/// Tells an agent that talks with a model of its tools: one of them hides what it is not told to look for.
+pub(crate) fn tell_of_tools(mut facts: RunFacts, kind: HarnessKind, claimed: &ClaimedRun) -> RunFacts {
+    if kind.is_command() || facts.tools.is_none() {
+        return facts;
+    }
+    let offer = match claimed.codebase {
+        Some(_) => "; `offer_landing` when your work is committed and done",
+        None => "",
+    };
+    facts.prompt.push_str(&format!(
+        "\nThe tools of the server `panel` are for you; search for them where you do not see them. `ask` asks the person: call it when you \
+         cannot go on without their word, then end your turn{offer}."
+    ));
+    facts
 }
 
 /// The turns that this run has taken and not answered are its work now.

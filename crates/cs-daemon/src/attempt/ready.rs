@@ -23,7 +23,7 @@ use crate::context::Context;
 use crate::doubt::Doubt;
 use crate::executions::SessionPlace;
 use crate::ports::{PORTS_EACH, port_base};
-use crate::prompt::{Place, compose};
+use crate::prompt::{Place, compose, tell_of_tools};
 use crate::tools::tools_for;
 use crate::{AgentChoices, AgentRules, AgentSetup};
 
@@ -90,7 +90,7 @@ pub(crate) async fn make_ready(
             .most_micro_usd(brief.card.usage.cost_microusd.unwrap_or(0)),
         ..compose(row, brief, &place, conversation)
     };
-    let mut launch = harness.launch(&facts);
+    let mut launch = harness.launch(&tell_of_tools(facts, harness.kind(), row));
     // What a person has set goes before what is usual for an agent.
     let kind = harness.kind();
     let own = leave.choices.env.into_iter();

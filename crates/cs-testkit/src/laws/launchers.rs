@@ -9,7 +9,7 @@ use cs_settle::{Answered, GaveUp};
 use super::World;
 use super::children::{dispatch, finish, refusal};
 
-/// Invariant 2.
+/// A launcher that has sent the owner ends without words, and its card is the owner's. Scenario 24. Invariant 2.
 pub async fn a_launcher_finds_the_owner(world: &World) {
     let launcher = world.launching().await;
     assert_eq!(launcher.claimed.kind, RunKind::Launcher);

@@ -1,11 +1,12 @@
-//! What was done for the tree of an attempt before its agent: what came along, and its setup command.
+//! What is known of an attempt here: what was done for its tree before its agent, and how far the agent says it is.
 
 use std::fs;
 use std::io;
 
-use cs_daemon::{BROUGHT, FELL_BACK, SetupStatus, StateDir, setup_status};
+use cs_daemon::{BROUGHT, FELL_BACK, SetupStatus, StateDir, progress_of, setup_status};
 use cs_model::{Epoch, RunState};
 use cs_record::Run;
+use cs_supervise::ExecutionDir;
 use cs_worktree::BroughtAlong;
 
 use crate::text;
@@ -29,6 +30,11 @@ pub(super) fn of(state: &StateDir, run: &Run) -> io::Result<Vec<String>> {
     let mut lines = brought.map(|brought| along(&brought)).unwrap_or_default();
     if setup_status(&dir) == Some(SetupStatus::Running) && run.state == RunState::Running {
         lines.push("its setup command runs; the agent comes after it".to_owned());
+    }
+    if run.state.is_live()
+        && let Some(progress) = progress_of(&ExecutionDir::at(&dir))
+    {
+        lines.push(format!("it says: {}", text::one_line(&progress, 200)));
     }
     if former.is_some_and(|name| state.execution(&name).join(FELL_BACK).exists()) {
         lines.push(
