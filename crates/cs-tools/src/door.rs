@@ -2,6 +2,7 @@
 //! daemon opens the same one.
 
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +19,8 @@ use crate::wire::{self, Reply, Request};
 /// A bridge says its line at once.
 const REQUEST_WITHIN: Duration = Duration::from_secs(10);
 /// So many calls of one attempt at once; more wait.
-const AT_ONCE: usize = 16;
-const NOT_YOURS: &str = "These tools are not for this process. Nothing was done.";
+pub(crate) const AT_ONCE: usize = 16;
+pub(crate) const NOT_YOURS: &str = "These tools are not for this process. Nothing was done.";
 
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,22 @@ pub struct Peer {
 pub trait Peers: std::fmt::Debug + Send + Sync {
     /// Whether this process belongs to the attempt's tree. Nobody does before its agent is registered.
     fn belongs(&self, caller: &Caller, peer: Peer) -> bool;
+}
+
+/// A connection on the loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connection {
+    /// The end of whoever calls.
+    pub from: SocketAddr,
+    /// Our end.
+    pub to: SocketAddr,
+}
+
+/// Knows whose connections are whose. The kernel does not tell it as it does of a Unix socket: it takes a look at its table of
+/// connections and at what the processes of the attempt hold. Where that cannot be done the token is all that tells who calls.
+pub trait Sockets: std::fmt::Debug + Send + Sync {
+    /// Whether a process of the attempt's tree holds the other end. Nobody does before its agent is registered. It may block.
+    fn belongs(&self, caller: &Caller, connection: Connection) -> bool;
 }
 
 /// What a door needs to know of its attempt.
@@ -102,7 +119,11 @@ impl Keeper {
                 Reply::NotHeard { why }
             }
         };
-        if let Err(error) = wire::write(&mut stream, &reply).await {
+        let said = match wire::line(&reply) {
+            Ok(line) => wire::write(&mut stream, &line).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = said {
             tracing::debug!(%run, %error, "nobody waits for the answer any more");
         }
     }
@@ -137,7 +158,7 @@ impl Keeper {
 }
 
 /// Whether only one connection failed, or there are too many files now; the door is still open.
-fn is_of_one_connection(error: &io::Error) -> bool {
+pub(crate) fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
+
 use crate::call::{Answer, Call, Caller};
 use crate::host::{Host, HostError, Standing};
 use crate::tool::{Called, Failure, Tool};
@@ -10,6 +12,9 @@ use crate::tools;
 /// What an attempt is told whose place another has.
 const STALE: &str =
     "You have been replaced: another process does this work now. Nothing was done. Stop, and end your turn.";
+/// What an agent is told of a fault of ours.
+pub(crate) const BROKEN: &str = "Something went wrong here, and nobody knows whether it was done. Do not call it again; end your turn and say that \
+                      this tool failed.";
 const OVER: &str = "Your work is over: nothing that you do counts any more. Nothing was done. End your turn.";
 
 /// Carries out calls.
@@ -38,7 +43,29 @@ impl Tools {
     }
 
     /// Carries out a call of an attempt that is known to be the one that calls. The same call again does nothing more and says the same.
+    /// A fault in it is one of this call alone.
     pub async fn call(&self, caller: &Caller, call: Call) -> Outcome {
+        let (caller, tool) = (*caller, call.tool.clone());
+        let this = self.clone();
+        let mut called = JoinSet::new();
+        called.spawn(async move { this.outcome(&caller, call).await });
+        let outcome = match called.join_next().await {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(error)) => {
+                tracing::error!(run = %caller.run, tool, %error, "a tool has failed in an unforeseen way");
+                return refused(BROKEN);
+            }
+            None => return refused(BROKEN),
+        };
+        if let Outcome::Answer(answer) = &outcome
+            && answer.is_error
+        {
+            tracing::warn!(run = %caller.run, epoch = %caller.epoch, tool, why = answer.text, "a call is refused");
+        }
+        outcome
+    }
+
+    async fn outcome(&self, caller: &Caller, call: Call) -> Outcome {
         let Some(tool) = tools::find(&call.tool) else {
             let names: Vec<_> = tools::catalog().iter().map(|tool| tool.name).collect();
             let names = names.join(", ");

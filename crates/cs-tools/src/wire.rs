@@ -48,10 +48,15 @@ pub(crate) async fn read<T: DeserializeOwned>(from: impl AsyncBufRead + Unpin) -
     Ok(None)
 }
 
-/// Writes one line.
-pub(crate) async fn write(mut to: impl AsyncWrite + Unpin, message: &impl Serialize) -> io::Result<()> {
+/// A message as it goes over the wire.
+pub(crate) fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    to.write_all(&line).await?;
+    Ok(line)
+}
+
+/// Writes one line.
+pub(crate) async fn write(mut to: impl AsyncWrite + Unpin, line: &[u8]) -> io::Result<()> {
+    to.write_all(line).await?;
     to.flush().await
 }

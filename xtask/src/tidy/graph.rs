@@ -112,7 +112,15 @@ const HOMES: [(&[&str], &[&str]); 3] = [
         &["cs-sqlite", "cs-postgres"],
     ),
     (
-        &["axum", "warp", "actix-web", "tiny_http", "hyper", "rmcp"],
+        &[
+            "axum",
+            "warp",
+            "actix-web",
+            "tiny_http",
+            "hyper",
+            "hyper-util",
+            "rmcp",
+        ],
         &["cs-tools"],
     ),
     (

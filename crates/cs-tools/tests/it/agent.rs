@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use cs_tools::{Bridge, serve};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
 
 use crate::host::{Place, Way};
@@ -103,4 +104,18 @@ impl Agent {
         drop((self.to, self.from));
         self.bridge.await.unwrap();
     }
+}
+
+/// Says something to the socket of a place, and gives what is said to it.
+pub(crate) async fn say(place: &Place, line: &str) -> String {
+    let stream = UnixStream::connect(place.path("socket")).await.unwrap();
+    let (mut from, mut to) = stream.into_split();
+    let mut said = Vec::new();
+    let write = async {
+        // The other end may have had enough before all of it is written.
+        let _ = to.write_all(line.as_bytes()).await;
+        let _ = to.shutdown().await;
+    };
+    let (_, ()) = tokio::join!(from.read_to_end(&mut said), write);
+    String::from_utf8(said).unwrap()
 }

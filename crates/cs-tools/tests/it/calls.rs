@@ -5,12 +5,11 @@ use std::time::Duration;
 use cs_tools::*;
 use proptest::prelude::*;
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
-use crate::agent::Agent;
-use crate::host::{Gate, Place, TOKEN};
+use crate::agent::{Agent, say};
+use crate::host::{Place, TOKEN};
 
 /// Long enough for any machine; what waits for its end takes `SOON`.
 const LONG: Duration = Duration::from_secs(60);
@@ -228,20 +227,6 @@ async fn an_attempt_that_is_not_the_current_one_is_told_to_stop() {
 }
 
 #[tokio::test]
-async fn a_stranger_is_not_heard() {
-    let call = json!({"id": "x", "tool": "ask", "arguments": {"question": "Which?"}});
-    for (is_member, token) in [(true, "another"), (false, TOKEN), (true, "")] {
-        let place = Place::new();
-        let door = place.door(Gate(is_member));
-        let daemon = tokio::spawn(async move { door.serve().await });
-        let said = say(&place, &format!("{}\n", json!({"token": token, "call": call}))).await;
-        assert!(said.contains("not for this process"), "{said}");
-        daemon.abort();
-        assert!(place.host.rows.lock().unwrap().asks.is_empty());
-    }
-}
-
-#[tokio::test]
 async fn what_is_no_message_is_answered_with_a_sentence_and_the_door_stays_open() {
     let place = Place::new();
     let daemon = place.daemon();
@@ -260,16 +245,6 @@ async fn what_is_no_message_is_answered_with_a_sentence_and_the_door_stays_open(
     let mut agent = Agent::greeted(&place, "a", LONG).await;
     assert!(!agent.call("show", json!({"what": "run"}), None).await.1);
     daemon.abort();
-}
-
-async fn say(place: &Place, line: &str) -> String {
-    let mut stream = UnixStream::connect(place.path("socket")).await.unwrap();
-    // The other end may have had enough before all of it is written.
-    let _ = stream.write_all(line.as_bytes()).await;
-    let _ = stream.shutdown().await;
-    let mut said = Vec::new();
-    let _ = stream.read_to_end(&mut said).await;
-    String::from_utf8(said).unwrap()
 }
 
 proptest! {

@@ -29,6 +29,8 @@ pub(crate) struct Memory {
     pub(crate) standing: Mutex<Result<Standing, HostError>>,
     /// So many acts are done whose answer nobody gets: the daemon dies between the two.
     pub(crate) dies_after: Mutex<u32>,
+    /// Whether it breaks in the middle of a look at the run.
+    pub(crate) breaks: Mutex<bool>,
 }
 
 impl Memory {
@@ -71,6 +73,7 @@ impl Host for Memory {
 
     async fn show(&self, _: &Caller, what: &Shown) -> Result<String, HostError> {
         match what {
+            Shown::Run if *self.breaks.lock().unwrap() => panic!("a fault in the host"),
             Shown::Attachment(name) => Err(HostError::Refused(format!("there is no attachment `{name}`"))),
             other => Ok(format!("{other:?}")),
         }
@@ -101,12 +104,34 @@ impl Host for Memory {
 }
 
 /// Who may pass.
-#[derive(Debug)]
-pub(crate) struct Gate(pub(crate) bool);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// This process.
+    Us,
+    /// A process that is not this one.
+    Another,
+    /// The processes of a user that we are not.
+    AnotherUser,
+}
 
 impl Peers for Gate {
     fn belongs(&self, _: &Caller, peer: Peer) -> bool {
-        self.0 && peer.pid > 0
+        let is_us = peer.pid == i32::try_from(std::process::id()).unwrap();
+        match self {
+            Self::Us => is_us,
+            Self::Another => !is_us,
+            Self::AnotherUser => is_us && peer.uid == u32::MAX,
+        }
+    }
+}
+
+impl Sockets for Gate {
+    fn belongs(&self, _: &Caller, connection: Connection) -> bool {
+        assert!(connection.from.ip().is_loopback() && connection.from.port() != connection.to.port());
+        match self {
+            Self::Us => true,
+            Self::Another | Self::AnotherUser => false,
+        }
     }
 }
 
@@ -135,6 +160,7 @@ impl Place {
             rows: Mutex::default(),
             standing: Mutex::new(Ok(Standing::Current)),
             dies_after: Mutex::new(0),
+            breaks: Mutex::new(false),
         };
         Self {
             dir,
@@ -153,11 +179,21 @@ impl Place {
         }
     }
 
-    pub(crate) fn door(&self, gate: Gate) -> Door {
-        let of = Attempted {
+    /// Whether nothing is written down.
+    pub(crate) fn is_untouched(&self) -> bool {
+        let rows = self.host.rows.lock().unwrap();
+        rows.asks.is_empty() && rows.offers.is_empty() && rows.progress.is_empty()
+    }
+
+    pub(crate) fn attempted() -> Attempted {
+        Attempted {
             caller: Self::caller(),
             token: TOKEN.to_owned(),
-        };
+        }
+    }
+
+    pub(crate) fn door(&self, gate: Gate) -> Door {
+        let of = Self::attempted();
         let tools = Tools::new(self.host.clone());
         let path = self.path("socket");
         // The daemon before may have left its own.
@@ -167,7 +203,7 @@ impl Place {
 
     /// A daemon that lives until the handle is aborted.
     pub(crate) fn daemon(&self) -> JoinHandle<()> {
-        let door = self.door(Gate(true));
+        let door = self.door(Gate::Us);
         tokio::spawn(async move {
             door.serve().await;
         })

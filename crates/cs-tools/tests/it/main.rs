@@ -7,6 +7,10 @@
 )]
 
 mod agent;
+mod bridge;
 mod calls;
 mod handshake;
 mod host;
+mod http;
+mod refused;
+mod web;
