@@ -17,6 +17,9 @@ const VERSION: u64 = 1;
 /// The agent that names the command of a request in its title and nowhere else.
 const SHOWS_COMMANDS: &str = "gemini-cli";
 
+/// What is said of an agent that cannot reach the server of tools that it is given.
+const NO_HTTP: &str = "the agent reaches no tools over HTTP: it works without those of cs-panel";
+
 /// Exit codes: the task was answered; it was not; the bridge was told to stop.
 pub(crate) const ANSWERED: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
@@ -56,6 +59,8 @@ pub(crate) struct Dialogue {
     told: Told,
     /// Whether the title of a request is the command that it is about.
     shows_commands: bool,
+    /// The servers of tools that it is given.
+    servers: Vec<Value>,
 }
 
 impl Dialogue {
@@ -67,6 +72,7 @@ impl Dialogue {
             session: String::new(),
             told: Told::default(),
             shows_commands: false,
+            servers: Vec::new(),
         }
     }
 
@@ -225,6 +231,12 @@ impl Dialogue {
         };
         self.shows_commands = result["agentInfo"]["name"] == SHOWS_COMMANDS;
         let mut steps = vec![Step::Tell(started)];
+        if let Some(tools) = &self.start.tools {
+            match tools.entry(result) {
+                Some(server) => self.servers.push(server),
+                None => steps.push(progress(NO_HTTP.to_owned())),
+            }
+        }
         steps.extend(match (way(result, &self.start), &self.start.session) {
             (Way::New, Some(_)) => self.begin_anew("the agent cannot go on with a conversation"),
             (way, _) => vec![self.open(way)],
@@ -233,7 +245,7 @@ impl Dialogue {
     }
 
     fn open(&mut self, way: Way) -> Step {
-        let mut params = json!({"cwd": self.start.cwd, "mcpServers": []});
+        let mut params = json!({"cwd": self.start.cwd, "mcpServers": self.servers});
         let method = match way {
             Way::New => "session/new",
             Way::Resume => "session/resume",
@@ -369,7 +381,9 @@ impl Dialogue {
             );
             return vec![Step::Tell(denied), Step::Send(answer)];
         }
-        let allowed = call.is_allowed(self.start.permissions, &self.start.cwd).then(|| {
+        let is_ours = call.is_ours && !self.servers.is_empty();
+        let is_allowed = is_ours || call.is_allowed(self.start.permissions, &self.start.cwd);
+        let allowed = is_allowed.then(|| {
             let verdict = match self.start.permissions {
                 Permissions::Full => Verdict::Allow,
                 Permissions::Edit => Verdict::AllowOnce,

@@ -27,6 +27,7 @@ mod prompted;
 mod recorded;
 mod run;
 mod start;
+mod tools;
 mod update;
 mod usage;
 mod wire;

@@ -173,6 +173,7 @@ mod tests {
             permissions: Permissions::Full,
             model: None,
             effort: None,
+            tools: None,
         }
     }
 

@@ -7,6 +7,7 @@ use cs_harness::{Permissions, one_line};
 use serde_json::{Value, json};
 
 use crate::command::Command;
+use crate::tools;
 
 /// What is known of a tool call: its parts come in several messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) struct Call {
     pub(crate) kind: String,
     pub(crate) places: Vec<String>,
     pub(crate) command: Option<Command>,
+    /// Whether it is of the server of tools that the agent was given.
+    pub(crate) is_ours: bool,
 }
 
 /// Of a call so many places are looked at. One with more is not allowed where places count.
@@ -35,6 +38,7 @@ impl Call {
         if let Some(kind) = text("kind") {
             self.kind = one_line(kind);
         }
+        self.is_ours |= tools::is_ours(message);
         let input = message.get("rawInput").unwrap_or(&Value::Null);
         for place in places(message, input) {
             if self.places.len() <= PLACES_MAX && !self.places.contains(&place) {

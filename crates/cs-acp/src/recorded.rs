@@ -91,6 +91,7 @@ impl Recording {
             permissions,
             model: None,
             effort: None,
+            tools: None,
         }
     }
 

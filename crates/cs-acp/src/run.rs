@@ -24,6 +24,8 @@ pub struct Spec {
     pub answer_within: Duration,
     /// How long an agent may take to end when nothing more is said, and a prompt that was called off.
     pub end_within: Duration,
+    /// Finds a variable of the bridge's environment: the server of tools that the agent starts needs some.
+    pub variable: fn(&str) -> Option<String>,
 }
 
 impl Spec {
@@ -33,6 +35,7 @@ impl Spec {
             argv,
             answer_within: ANSWER_WITHIN,
             end_within: Duration::from_secs(3),
+            variable: |_| None,
         }
     }
 }
@@ -74,7 +77,10 @@ where
     R: io::Read,
     W: Write,
 {
-    let start = read_start(stdin)?;
+    let mut start = read_start(stdin)?;
+    if let Some(tools) = &mut start.tools {
+        tools.take_over(spec.variable);
+    }
     let [program, arguments @ ..] = spec.argv.as_slice() else {
         return Err(AcpError::NoAgent);
     };

@@ -1,6 +1,8 @@
 use cs_harness::Permissions;
 use serde::Deserialize;
 
+use crate::tools::Tools;
+
 /// What the bridge is told to do, in one line of JSON. Fields that it does not need may stand beside these.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Start {
@@ -20,4 +22,7 @@ pub(crate) struct Start {
     pub(crate) model: Option<String>,
     #[serde(default)]
     pub(crate) effort: Option<String>,
+    /// The tools that it is given besides its own.
+    #[serde(default)]
+    pub(crate) tools: Option<Tools>,
 }

@@ -13,26 +13,29 @@ use std::collections::BTreeMap;
 use crate::text::pieces;
 use crate::{Event, LaunchSpec, PanelTools, RunFacts};
 
-/// Where a command finds the server of the panel's tools: its program and arguments, as a JSON array of strings.
-const TOOLS: &str = "CS_PANEL_TOOLS";
+/// The variable that tells a command how to start the server of our tools: a list of texts in JSON.
+const TOOLS_VARIABLE: &str = "CS_PANEL_TOOLS";
 
 pub(crate) fn launch_spec(argv: &[String], facts: &RunFacts, stdin: Vec<u8>) -> LaunchSpec {
-    let mut env = BTreeMap::from([
+    let env = BTreeMap::from([
         ("CS_PANEL_CARD".to_owned(), facts.card.clone()),
         ("CS_PANEL_RUN".to_owned(), facts.run.clone()),
     ]);
-    if let Some(PanelTools::Command { argv, .. }) = &facts.tools {
-        env.insert(
-            TOOLS.to_owned(),
-            serde_json::Value::from(argv.clone()).to_string(),
-        );
-    }
     LaunchSpec {
         argv: argv.to_vec(),
         env,
         stdin,
         files: Vec::new(),
     }
+}
+
+/// A command that is no agent of its own, with the tools that it may start.
+fn with_tools(mut spec: LaunchSpec, facts: &RunFacts) -> LaunchSpec {
+    if let Some(PanelTools::Command { argv, keep: _ }) = &facts.tools {
+        let argv = serde_json::Value::from(argv.as_slice());
+        spec.env.insert(TOOLS_VARIABLE.to_owned(), argv.to_string());
+    }
+    spec
 }
 
 /// Output that is no message, as text: what is not UTF-8 is replaced here and nowhere else.

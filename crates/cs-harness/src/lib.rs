@@ -66,4 +66,4 @@ pub use probe::{
 pub use seen::{Offer, Question, Seen};
 pub use stop::stop_now;
 pub use text::{ANSWER_MAX_BYTES, TEXT_MAX_BYTES, Tail, cap_text, one_line};
-pub use tools::PanelTools;
+pub use tools::{PANEL_SERVER, PanelTools};

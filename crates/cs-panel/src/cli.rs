@@ -13,7 +13,7 @@ use crate::commands::{
     self, agent, answer, card, cards, codebase, demo, diff, execution, gc, land, limit, mcp, open, pause, ps,
     run, salvage, secret, send, show, stop, tail,
 };
-use crate::env::Env;
+use crate::env::{self, Env};
 use crate::failure::Failure;
 use crate::os;
 use crate::out::Out;
@@ -211,7 +211,10 @@ fn written_out(arg: &OsStr) -> OsString {
 fn lead(command: Vec<String>) -> ExitCode {
     let out = Out::new(None);
     let led = runtime().and_then(|runtime| {
-        let spec = cs_acp::Spec::new(command);
+        let spec = cs_acp::Spec {
+            variable: env::variable,
+            ..cs_acp::Spec::new(command)
+        };
         let led = runtime.block_on(cs_acp::run(std::io::stdin(), std::io::stdout(), &spec));
         led.map_err(|error| Failure::failed(error, "the agent cannot be led"))
     });

@@ -56,6 +56,12 @@ pub(crate) struct Env {
     pub(crate) all: Vec<(OsString, OsString)>,
 }
 
+/// A variable of the environment, for what leads an agent and needs nothing else of it.
+#[expect(clippy::disallowed_methods, reason = "this is where the environment is read")]
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 impl Env {
     /// Reads the environment.
     ///

@@ -12,6 +12,7 @@ fn start() -> Start {
         permissions: Permissions::Edit,
         model: None,
         effort: None,
+        tools: None,
     }
 }
 
@@ -43,6 +44,74 @@ fn failure(steps: &[Step]) -> Option<&Trouble> {
         Step::Tell(Event::Failed(trouble)) => Some(trouble),
         _ => None,
     })
+}
+
+/// With `edit` they would be denied like everything that changes no file of the tree.
+#[test]
+fn no_call_of_the_tools_that_the_agent_was_given_is_denied() {
+    let tools = json!({"command": {"argv": ["/bin/p", "mcp"], "keep": []}});
+    let with_tools = Start {
+        tools: Some(serde_json::from_value(tools).unwrap()),
+        ..start()
+    };
+    for (start, expected) in [(with_tools, "once"), (start(), "no")] {
+        let mut dialogue = prompting(start);
+        let steps = say(
+            &mut dialogue,
+            &json!({"id": "q", "method": "session/request_permission", "params": {"sessionId": "s",
+                "toolCall": {"toolCallId": "1", "title": "panel_ask", "kind": "other"}, "options": [
+                {"optionId": "all", "kind": "allow_always"}, {"optionId": "once", "kind": "allow_once"},
+                {"optionId": "no", "kind": "reject_once"}]}}),
+        );
+        let Some(Step::Send(answer)) = steps.last() else {
+            panic!("no answer: {steps:?}");
+        };
+        assert_eq!(answer["result"]["outcome"]["optionId"], expected);
+    }
+}
+
+#[test]
+fn an_agent_is_told_of_the_server_of_tools_in_each_way_to_begin() {
+    let tools = json!({"command": {"argv": ["/bin/p", "mcp"], "keep": []}});
+    let entry = json!([{"name": "panel", "command": "/bin/p", "args": ["mcp"], "env": []}]);
+    for (session, capabilities, method) in [
+        (None, json!({}), "session/new"),
+        (Some("old"), json!({"loadSession": true}), "session/load"),
+        (
+            Some("old"),
+            json!({"sessionCapabilities": {"resume": {}}}),
+            "session/resume",
+        ),
+    ] {
+        let mut dialogue = Dialogue::new(Start {
+            session: session.map(str::to_owned),
+            tools: Some(serde_json::from_value(tools.clone()).unwrap()),
+            ..start()
+        });
+        dialogue.greet();
+        let greeted = json!({"protocolVersion": 1, "agentCapabilities": capabilities});
+        let steps = say(&mut dialogue, &json!({"id": 1, "result": greeted}));
+        let [(sent, params)] = sent(&steps)[..] else {
+            panic!("{steps:?}");
+        };
+        assert_eq!((sent, &params["mcpServers"]), (method, &entry));
+    }
+}
+
+#[test]
+fn an_agent_that_reaches_no_tools_over_http_works_without_and_that_is_said() {
+    let tools = json!({"http": {"url": "http://127.0.0.1:1/mcp", "bearer": "b"}});
+    let mut dialogue = Dialogue::new(Start {
+        tools: Some(serde_json::from_value(tools).unwrap()),
+        ..start()
+    });
+    dialogue.greet();
+    let steps = say(&mut dialogue, &json!({"id": 1, "result": {"protocolVersion": 1}}));
+    let said = steps
+        .iter()
+        .any(|step| matches!(step, Step::Tell(Event::Progress { text }) if text.contains("HTTP")));
+    assert!(said, "{steps:?}");
+    assert_eq!(sent(&steps)[0].1["mcpServers"], json!([]));
 }
 
 fn ask_permission(dialogue: &mut Dialogue, kind: &str, path: &str) -> (Value, bool) {

@@ -1,7 +1,7 @@
 use cs_model::FailureClass;
 
 use super::message::{parse_message, start_line};
-use super::{launch_spec, text_events};
+use super::{launch_spec, text_events, with_tools};
 use crate::native::too_long;
 use crate::{
     Event, FailureCause, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen, TaskEnd,
@@ -25,7 +25,7 @@ impl Harness for JsonLinesCommand {
     }
 
     fn launch(&self, facts: &RunFacts) -> LaunchSpec {
-        launch_spec(&self.argv, facts, start_line(facts))
+        with_tools(launch_spec(&self.argv, facts, start_line(facts)), facts)
     }
 
     fn events(&self, line: &Line<'_>) -> Vec<Event> {

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::text::{cap_answer, cap_text};
-use crate::{Event, Permissions, RunFacts, UsageReport, UsageSpan, UsageTotals, read_json};
+use crate::{Event, PanelTools, Permissions, RunFacts, UsageReport, UsageSpan, UsageTotals, read_json};
 
 const CHOICES_MAX: usize = 32;
 
@@ -29,6 +29,16 @@ struct Start<'a> {
     effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<StartTools<'a>>,
+}
+
+/// How an agent reaches the server of tools that it is given.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum StartTools<'a> {
+    Command { argv: &'a [String], keep: &'a [String] },
+    Http { url: &'a str, bearer: &'a str },
 }
 
 #[derive(Serialize)]
@@ -85,6 +95,7 @@ pub(crate) fn start_line_of_a_dialogue(facts: &RunFacts) -> Vec<u8> {
         model: facts.model.as_deref(),
         effort: facts.effort.as_deref(),
         history: facts.history.as_deref(),
+        tools: facts.tools.as_ref().map(start_tools),
         ..start(facts)
     })
 }
@@ -109,6 +120,14 @@ fn start(facts: &RunFacts) -> Start<'_> {
         model: None,
         effort: None,
         history: None,
+        tools: None,
+    }
+}
+
+fn start_tools(tools: &PanelTools) -> StartTools<'_> {
+    match tools {
+        PanelTools::Command { argv, keep } => StartTools::Command { argv, keep },
+        PanelTools::Http { url, bearer } => StartTools::Http { url, bearer },
     }
 }
 

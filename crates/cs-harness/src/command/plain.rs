@@ -1,6 +1,6 @@
 use cs_model::FailureClass;
 
-use super::{launch_spec, text_events};
+use super::{launch_spec, text_events, with_tools};
 use crate::{
     Event, FailureCause, Harness, HarnessKind, LaunchSpec, Line, Outcome, ProcessEnd, RunFacts, Seen, TaskEnd,
 };
@@ -23,7 +23,10 @@ impl Harness for PlainCommand {
     }
 
     fn launch(&self, facts: &RunFacts) -> LaunchSpec {
-        launch_spec(&self.argv, facts, facts.prompt.clone().into_bytes())
+        with_tools(
+            launch_spec(&self.argv, facts, facts.prompt.clone().into_bytes()),
+            facts,
+        )
     }
 
     fn events(&self, line: &Line<'_>) -> Vec<Event> {

@@ -2,7 +2,11 @@ use serde_json::{Map, Value, json};
 
 use super::super::{COMMIT_COMMANDS, LOOKING};
 use crate::command::launch_spec;
-use crate::{HarnessKind, LaunchSpec, OwnSettings, Permissions, RunFacts};
+use crate::tools::{CALL_SECONDS, PANEL_SERVER, private_file};
+use crate::{HarnessKind, LaunchSpec, OwnSettings, PanelTools, Permissions, RunFacts};
+
+/// The file that holds what our server wants to be shown, where there is one already: the configuration is a variable, which can be read.
+const BEARER_FILE: &str = "panel-tools.bearer";
 
 /// The variable that holds configuration of opencode.
 pub(crate) const OPENCODE_CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
@@ -31,7 +35,7 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
     let mut spec = launch_spec(&argv, facts, facts.prompt.clone().into_bytes());
     let own = facts.given.get(OPENCODE_CONFIG);
     let own = own.and_then(|text| serde_json::from_str(text).ok());
-    let config = over(
+    let mut config = over(
         own.unwrap_or_default(),
         [
             ("autoupdate", json!(false)),
@@ -39,8 +43,12 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
             ("permission", permission(facts.permissions)),
         ],
     );
+    if let Some(tools) = &facts.tools {
+        let server = server(&mut spec, facts, tools);
+        give(&mut config, server);
+    }
     let mut set = |name: &str, value: &str| spec.env.insert(name.to_owned(), value.to_owned());
-    set(OPENCODE_CONFIG, &config.to_string());
+    set(OPENCODE_CONFIG, &Value::Object(config).to_string());
     set("OPENCODE_DISABLE_AUTOUPDATE", "1");
     set("OPENCODE_DISABLE_MODELS_FETCH", "1");
     set("OPENCODE_DISABLE_LSP_DOWNLOAD", "1");
@@ -53,7 +61,7 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
 }
 
 /// A person's own configuration with ours in the place of what it says of the same.
-fn over(mut own: Map<String, Value>, ours: [(&str, Value); 3]) -> Value {
+fn over(mut own: Map<String, Value>, ours: [(&str, Value); 3]) -> Map<String, Value> {
     own.extend(ours.map(|(key, value)| (key.to_owned(), value)));
     // The settings of one agent go before those of all.
     for agents in ["agent", "mode"] {
@@ -71,7 +79,32 @@ fn over(mut own: Map<String, Value>, ours: [(&str, Value); 3]) -> Value {
             }
         }
     }
-    Value::Object(own)
+    own
+}
+
+/// Puts our server among those of the person.
+fn give(config: &mut Map<String, Value>, server: Value) {
+    let servers = config.entry("mcp").or_insert_with(|| json!({}));
+    if !servers.is_object() {
+        *servers = json!({});
+    }
+    servers[PANEL_SERVER] = server;
+}
+
+/// The server gets the whole environment.
+fn server(spec: &mut LaunchSpec, facts: &RunFacts, tools: &PanelTools) -> Value {
+    let timeout_ms = CALL_SECONDS * 1000;
+    match tools {
+        PanelTools::Command { argv, keep: _ } => {
+            json!({"type": "local", "command": argv, "environment": {}, "enabled": true, "timeout": timeout_ms})
+        }
+        PanelTools::Http { url, bearer } => {
+            let file = private_file(spec, facts, BEARER_FILE, bearer.clone());
+            let shown = PanelTools::authorization(&format!("{{file:{file}}}"));
+            json!({"type": "remote", "url": url, "oauth": false, "enabled": true, "timeout": timeout_ms,
+                "headers": {"Authorization": shown}})
+        }
+    }
 }
 
 /// Nothing is ever asked: nobody is there, and a question hangs for ever or ends the run without a word.
