@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, kill};
+use crate::real_agents::{desk_with, does};
 
 /// Asks for a colour through its tools, then offers what it made of the answer.
 fn asks_and_offers(desk: &Desk) -> String {
@@ -47,8 +48,7 @@ fn check_landed(desk: &Desk, card: &str) {
     let said = desk.said_by(card, "agent");
     assert_eq!(
         said,
-        ["It is blue, in session the-one."],
-        "the question is what it said first"
+        ["I have asked for the colour.", "It is blue, in session the-one."]
     );
     desk.no_process_is_left();
 }
@@ -280,4 +280,42 @@ fn what_an_agent_reports_is_shown_while_it_works() {
     });
     assert!(!desk.ok(&["show", &card]).contains("it says"));
     drop(daemon);
+}
+
+/// Scenario 25: a sign-in that fails after the agent has asked is a failed sign-in: its route is parked, and the question stands.
+#[test]
+fn scenario_25_a_failed_sign_in_after_a_question_is_one() {
+    let desk = desk_with("claude");
+    let (out, state) = (desk.path("outside"), desk.state());
+    let script = json!([{"when": "any", "steps": [{"call_tool": {"tool": "ask", "arguments": {"question": "Which?"}, "into": out.join("told")}}]}]);
+    fs::write(desk.path("script.json"), script.to_string()).expect("written");
+    let start = json!({"type": "start", "protocol": 1, "card": "c", "run": "r", "epoch": 1, "wake": "first", "prompt": "p", "session": null, "answer": null});
+    fs::write(out.join("start"), format!("{start}\n")).expect("written");
+    fs::write(
+        out.join("complaint"),
+        include_str!("../../crates/cs-harness/tests/captures/claude/auth-r0.jsonl"),
+    )
+    .expect("written");
+    let panel = assert_cmd::cargo::cargo_bin("cs-panel");
+    does(
+        &desk,
+        &format!(
+            r#"dir=$(ls -d '{state}'/executions/*)
+CS_PANEL_TOOLS="[\"{panel}\",\"mcp\",\"--execution\",\"$dir\"]" '{panel}' __agent-script '{script}' <"$out/start" >/dev/null || exit 7
+cat "$out/complaint"; exit 1"#,
+            state = state.display(),
+            panel = panel.display(),
+            script = desk.path("script.json").display(),
+        ),
+    );
+    let card = desk.send("Do it");
+    let said = desk.run_once_saying();
+    let told = fs::read_to_string(out.join("told")).expect("it was answered");
+    assert!(told.contains("End your turn"), "{told}");
+    let detail = desk.card(&card);
+    assert_eq!(detail["runs"][0]["failure"], "authentication", "{detail}");
+    assert_eq!(asks(&desk)[0]["question"], "Which?", "{detail}");
+    let agents = desk.ok(&["agents"]);
+    assert!(agents.contains("parked"), "{agents} {said}");
+    desk.no_process_is_left();
 }

@@ -14,6 +14,7 @@ mod start;
 mod unready;
 mod untraced;
 mod used;
+mod word;
 
 use std::sync::Arc;
 

@@ -45,6 +45,9 @@ pub(crate) enum Task {
         question: String,
         /// Answers to choose from.
         choices: Vec<String>,
+        /// Its words beside the question.
+        #[serde(default)]
+        text: Option<String>,
     },
     /// The agent offered its work for landing.
     Offered {
@@ -259,10 +262,15 @@ impl AttemptOutcome {
     pub(crate) fn new(outcome: Outcome, (ask, now): (AskId, Time), by: Spent) -> Self {
         let task = match outcome.task {
             TaskEnd::Answered { text } => Task::Answered { text },
-            TaskEnd::Asked { question, choices } => Task::Asked {
+            TaskEnd::Asked {
+                question,
+                choices,
+                text,
+            } => Task::Asked {
                 ask,
                 question,
                 choices,
+                text,
             },
             TaskEnd::OfferedLanding {
                 summary,
@@ -334,8 +342,9 @@ impl AttemptOutcome {
                 ask: id,
                 question,
                 choices,
+                text,
             } => Telling::Answer(Answer {
-                text: None,
+                text: text.as_deref().and_then(spoken),
                 ask: Some(ask(id, question, choices, None)),
                 used,
             }),

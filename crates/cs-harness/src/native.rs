@@ -116,6 +116,7 @@ fn succeeded(kind: HarnessKind, seen: &Seen) -> TaskEnd {
             "{who} was not allowed to do this, and nobody could be asked:\n{denied}What shall it do instead?{said}"
         ),
         choices: Vec::new(),
+        text: None,
     }
 }
 

@@ -51,6 +51,8 @@ pub enum TaskEnd {
         question: String,
         /// Answers to choose from; empty means free text.
         choices: Vec<String>,
+        /// Its answer, when it gave one too.
+        text: Option<String>,
     },
     /// The agent offered its work for landing.
     OfferedLanding {
@@ -90,6 +92,7 @@ impl TaskEnd {
             return Some(Self::Asked {
                 question: question.clone(),
                 choices: choices.clone(),
+                text: seen.final_text().map(str::to_owned),
             });
         }
         let Offer { summary, message } = seen.offer()?;

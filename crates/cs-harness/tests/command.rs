@@ -304,6 +304,7 @@ fn st_4_a_question_or_an_offer_wins_over_every_end() {
         let expected = TaskEnd::Asked {
             question: "Red?".to_owned(),
             choices: vec!["y".to_owned()],
+            text: None,
         };
         assert_eq!(task(HarnessKind::JsonLines, ask, &end), expected);
         let expected = TaskEnd::OfferedLanding {

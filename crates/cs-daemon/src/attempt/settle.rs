@@ -6,26 +6,26 @@
 use std::sync::Arc;
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
-use cs_harness::{Harness, Seen};
+use cs_harness::Harness;
 use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, Settling, Started};
-use cs_model::{AskId, Publish, RunState};
+use cs_model::{Publish, RunState};
 use cs_record::Card;
 use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, Used, settle_as};
-use cs_supervise::{Closed, ExecutionDir, NamedProcess};
+use cs_supervise::{Closed, NamedProcess};
 use tokio::time::Instant;
 
 use super::failing::FailureNote;
 use super::interrupted::report_interrupted;
 use super::keep::{End, process_of};
 use super::nearly::say_when_nearly_used_up;
-
+use super::word::{tools_of, word_of};
 use super::{Carried, Incomplete, Trouble, Work, still_there, used};
 use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch};
 use crate::outcome::{AttemptOutcome, Telling};
 use crate::publications::of_attempt;
-use crate::tools::{self, Said};
+use crate::tools;
 
 /// An attempt whose agent had its prompt.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
     let (run, epoch) = (started.row().run, started.row().epoch);
     cx.save_tree(&card, run, epoch, "an attempt ended").await;
     let file = cx.deps.executions.attempt(&name).await;
-    let word = word_of(cx, &name, &mut ended.seen)?;
+    let word = word_of(cx, &name, harness.as_ref(), &mut ended)?;
     let end = End::of(cx, started.row(), (name, harness, file), (ended, word))?;
     if end.was_cut_short() {
         if let Some(session) = end.session() {
@@ -106,28 +106,6 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
     Ok(Carried::Over)
 }
 
-/// Whose tools those of an execution are.
-fn tools_of(started: &Started, name: &str) -> tools::Of {
-    tools::Of {
-        attempt: started.attempt(),
-        row: started.row().clone(),
-        name: name.to_owned(),
-    }
-}
-
-/// Takes in what an agent has said through its tools, as if it were the last that it said. Returns the id under which it said so.
-fn word_of(cx: &Context, name: &str, seen: &mut Seen) -> Result<Option<AskId>, Trouble> {
-    let dir = ExecutionDir::at(cx.state.execution(name));
-    let word = Said::word_of(&dir).map_err(|source| Trouble::Local {
-        what: "what the agent said through its tools cannot be read",
-        source,
-    })?;
-    Ok(word.map(|word| {
-        seen.observe(&word.event());
-        word.id()
-    }))
-}
-
 /// Takes the process of an attempt off the record, once its end is proven; until then the card is ready for nothing.
 async fn clear(cx: &Context, attempt: &Attempt, process: Option<&ProcessFact>) -> Result<(), Trouble> {
     let Some(process) = process else { return Ok(()) };
@@ -144,6 +122,8 @@ pub(crate) async fn settle(cx: &Context, settling: Settling) -> Result<(), Troub
     let attempt = settling.attempt();
     let standing = match cx.deps.record.attempts.standing(&attempt).await? {
         Fenced::Applied(standing) => standing.row,
+        // One that has asked while it ran may act no more, but it still has to settle.
+        Fenced::Stale(standing) if standing.row == Some((row.epoch, RunState::Asked)) => standing.row,
         Fenced::Stale(standing) => {
             cx.said(&format!(
                 "run {} attempt {} counts no more: {standing}",

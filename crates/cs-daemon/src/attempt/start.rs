@@ -371,6 +371,8 @@ pub(super) async fn note_process(cx: &Context, started: &Started, agent: &Proces
         .await
     {
         Ok(Fenced::Applied(())) => {}
+        // It has asked since, which nobody could before its process was noted.
+        Ok(Fenced::Stale(standing)) if standing.row == Some((row.epoch, RunState::Asked)) => {}
         Ok(Fenced::Stale(standing)) => {
             cx.said(&format!(
                 "run {} attempt {} runs and is stopped: {standing}",
