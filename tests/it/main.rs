@@ -1,6 +1,7 @@
 //! End-to-end tests: the real binary, a real database file, real processes and real git.
 
 mod away;
+mod bridge;
 mod configured;
 mod contained;
 mod crashes;

@@ -13,6 +13,7 @@ mod machine;
 mod record;
 mod report;
 mod supervise;
+mod tools;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -45,6 +46,12 @@ pub(crate) enum Area {
         #[arg(long)]
         short: bool,
     },
+    /// A call of a tool through the bridge, against an echo over a socket.
+    Tools {
+        /// Few calls: shows that the bench works, and judges nothing.
+        #[arg(long)]
+        short: bool,
+    },
     /// Trees against plain clones, salvages against plain commits, landings against plain merges, cleanups, and many trees at once.
     Git,
 }
@@ -60,10 +67,12 @@ pub(crate) fn run(area: Option<&Area>) -> Result<()> {
         Some(Area::Supervise { short: false }) => supervise::run(supervise::Size::Full),
         Some(Area::Harness { short: true }) => harness::run(harness::Size::Short),
         Some(Area::Harness { short: false }) => harness::run(harness::Size::Full),
+        Some(Area::Tools { short: true }) => tools::run(tools::Size::Short),
+        Some(Area::Tools { short: false }) => tools::run(tools::Size::Full),
         Some(Area::Git) => git::run(),
         None => {
             say(
-                "give an area to measure:\n\n  cargo xtask bench record      the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal     the ledger against raw writes, its rebuild, a reconcile\n  cargo xtask bench supervise   executions: output, a line of a gigabyte, a forced end, many at once\n  cargo xtask bench harness     what agents say: bytes to events, one line of 100 MB\n  cargo xtask bench git         trees, salvages, landings and cleanups against plain git",
+                "give an area to measure:\n\n  cargo xtask bench record      the record on Postgres and SQLite, wake-ups, idle daemons\n  cargo xtask bench journal     the ledger against raw writes, its rebuild, a reconcile\n  cargo xtask bench supervise   executions: output, a line of a gigabyte, a forced end, many at once\n  cargo xtask bench harness     what agents say: bytes to events, one line of 100 MB\n  cargo xtask bench tools       a call of a tool through the bridge, against an echo\n  cargo xtask bench git         trees, salvages, landings and cleanups against plain git",
             );
             Ok(())
         }

@@ -12,6 +12,8 @@ use crate::suites::{LIVE_FEATURE, LIVE_MINUTES, POSTGRES_FEATURES, isolated};
 use crate::tool::{Tool, root};
 use install::AGENTS;
 
+pub(crate) use install::{NODE, SUITE};
+
 /// What is played.
 #[derive(Debug, Args)]
 pub(crate) struct Live {

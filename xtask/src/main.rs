@@ -1,8 +1,10 @@
-//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | check | bench | sim | torture | live | docs`.
+//! Tasks of the contributors: `cargo xtask test | ci | tidy | db | check | bench | sim | torture | fuzz | live | conformance | docs`.
 
 mod bench;
 mod check;
+mod conformance;
 mod db;
+mod fuzz;
 mod live;
 mod sim;
 mod suites;
@@ -60,6 +62,10 @@ enum Task {
     Torture(torture::Torture),
     /// Drives real coding agents against a scripted model provider, with nothing but the loopback.
     Live(live::Live),
+    /// Throws anything at what reads what others say, for as long as is asked for.
+    Fuzz(fuzz::Fuzz),
+    /// Plays the official conformance suite of the Model Context Protocol against both doors of the tools.
+    Conformance(conformance::Conformance),
     /// Builds the documentation, warnings denied.
     Docs,
 }
@@ -76,6 +82,8 @@ fn main() -> ExitCode {
         Task::Sim(seeds) => sim::run(&seeds),
         Task::Torture(torture) => torture::run(&torture),
         Task::Live(live) => live::run(&live),
+        Task::Fuzz(fuzz) => fuzz::run(&fuzz),
+        Task::Conformance(conformance) => conformance::run(&conformance),
         Task::Tidy => tidy::check_workspace(),
         Task::Docs => docs(),
     };

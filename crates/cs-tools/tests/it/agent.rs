@@ -86,6 +86,18 @@ impl Agent {
         }
     }
 
+    /// Sends a request under a number of its own, and gives its answer.
+    pub(crate) async fn request_as(&mut self, id: &str, method: &str, params: Value) -> Value {
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
+        loop {
+            let message = self.next().await;
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
     /// Calls a tool under the agent's own name of the call, and gives what the agent is told and whether it is an error.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value, own: Option<&str>) -> (String, bool) {
         let mut params = json!({"name": tool, "arguments": arguments});
@@ -107,13 +119,13 @@ impl Agent {
 }
 
 /// Says something to the socket of a place, and gives what is said to it.
-pub(crate) async fn say(place: &Place, line: &str) -> String {
+pub(crate) async fn say(place: &Place, line: impl AsRef<[u8]>) -> String {
     let stream = UnixStream::connect(place.path("socket")).await.unwrap();
     let (mut from, mut to) = stream.into_split();
     let mut said = Vec::new();
     let write = async {
         // The other end may have had enough before all of it is written.
-        let _ = to.write_all(line.as_bytes()).await;
+        let _ = to.write_all(line.as_ref()).await;
         let _ = to.shutdown().await;
     };
     let (_, ()) = tokio::join!(from.read_to_end(&mut said), write);

@@ -183,3 +183,25 @@ async fn a_port_that_is_taken_is_not_had_and_one_that_is_free_again_is() {
     let registered = door.register(Place::attempted(), tools, std::sync::Arc::new(Gate::Us));
     assert!(registered.url().ends_with(&path));
 }
+
+/// The record is away all the time: what an agent is told meanwhile is what a bridge would tell it.
+#[tokio::test(start_paused = true)]
+async fn the_agent_is_told_every_ten_seconds_and_at_fifty_what_to_do() {
+    let place = Place::new();
+    *place.host.standing.lock().unwrap() = Err(HostError::NotNow("the record is away".to_owned()));
+    let web = Web::open(&place, Gate::Us, LONG).await;
+    let begun = tokio::time::Instant::now();
+    let params = json!({"name": "ask", "arguments": {"question": "Which?"}, "_meta": {"progressToken": 7}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let told = web.post(&call).await;
+    assert!(told.head.contains("text/event-stream"), "{told:?}");
+    assert_eq!(told.body.matches("notifications/progress").count(), 4, "{told:?}");
+    assert!(told.body.contains("end your turn with your question"), "{told:?}");
+    let waited = begun.elapsed();
+    assert!(
+        waited >= Duration::from_secs(49) && waited <= Duration::from_secs(51),
+        "{waited:?}"
+    );
+    assert!(place.is_untouched());
+    web.close();
+}

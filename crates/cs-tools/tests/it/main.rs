@@ -9,6 +9,7 @@
 mod agent;
 mod bridge;
 mod calls;
+mod fuzz;
 mod handshake;
 mod host;
 mod http;

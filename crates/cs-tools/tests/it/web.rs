@@ -69,20 +69,11 @@ impl Web {
         headers: &[(String, String)],
         body: &[u8],
     ) -> Told {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
-        for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
-        self.raw(&[head.as_bytes(), body].concat()).await
+        self.raw(&request(method, path, headers, body)).await
     }
 
     pub(crate) async fn raw(&self, bytes: &[u8]) -> Told {
-        let stream = TcpStream::connect(("127.0.0.1", self.door.port())).await.unwrap();
-        let (mut from, mut to) = stream.into_split();
-        let mut said = Vec::new();
-        // The other end may have had enough before all of it is written.
-        let (_, _) = tokio::join!(from.read_to_end(&mut said), to.write_all(bytes));
+        let said = self.said(bytes).await;
         let said = String::from_utf8(said).unwrap();
         let (head, body) = said
             .split_once("\r\n\r\n")
@@ -93,6 +84,23 @@ impl Web {
             head: head.to_lowercase(),
             body: body.to_owned(),
         }
+    }
+
+    async fn said(&self, bytes: &[u8]) -> Vec<u8> {
+        let stream = TcpStream::connect(("127.0.0.1", self.door.port())).await.unwrap();
+        let (mut from, mut to) = stream.into_split();
+        let mut said = Vec::new();
+        // The other end may have had enough before all of it is written. Whoever closes its own end wants no answer.
+        let (_, _) = tokio::join!(from.read_to_end(&mut said), to.write_all(bytes));
+        said
+    }
+
+    /// Says these bytes, whatever they are, and leaves.
+    pub(crate) async fn leave(&self, bytes: &[u8]) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.door.port())).await.unwrap();
+        let _ = stream.write_all(bytes).await;
+        let _ = stream.shutdown().await;
+        let _ = stream.read_to_end(&mut Vec::new()).await;
     }
 
     pub(crate) async fn post(&self, message: &Value) -> Told {
@@ -135,6 +143,16 @@ impl Web {
     pub(crate) fn close(self) {
         self.serving.abort();
     }
+}
+
+/// A request as it goes over the wire.
+pub(crate) fn request(method: &str, path: &str, headers: &[(String, String)], body: &[u8]) -> Vec<u8> {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+    [head.as_bytes(), body].concat()
 }
 
 impl Told {
