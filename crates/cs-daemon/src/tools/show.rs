@@ -13,8 +13,24 @@ use crate::context::Context;
 const TURNS_MOST_BYTES: usize = 16 << 10;
 const TURNS_AT_ONCE: u32 = 200;
 
+/// No answer is longer: an agent pays for each word of it, and its bridge takes no more than a mebibyte.
+const MOST_BYTES: usize = 24 << 10;
+
 /// Gives a text about something of an attempt's.
 pub(super) async fn show(cx: &Context, of: &Of, what: &Shown) -> Result<String, RecordError> {
+    whole(cx, of, what).await.map(|text| cut(&text, MOST_BYTES))
+}
+
+/// The beginning of a text that is too long, with a note that it is.
+fn cut(text: &str, most_bytes: usize) -> String {
+    if text.len() <= most_bytes {
+        return text.to_owned();
+    }
+    let kept = &text[..text.floor_char_boundary(most_bytes)];
+    format!("{kept}\n[cut: {} bytes in all]", text.len())
+}
+
+async fn whole(cx: &Context, of: &Of, what: &Shown) -> Result<String, RecordError> {
     let cards = &cx.deps.record.cards;
     Ok(match what {
         Shown::Card => card_text(&cards.card(of.row.card).await?),
@@ -41,7 +57,7 @@ pub(super) async fn last_landing(cx: &Context, of: &Of) -> Result<String, Record
     let detail = cx.deps.record.cards.card(of.row.card).await?;
     Ok(match detail.landings.last() {
         None => "Nothing of your card was ever to be landed. Offer your work with `offer_landing` when it is done.".to_owned(),
-        Some(landing) => landing_text(landing),
+        Some(landing) => cut(&landing_text(landing), MOST_BYTES),
     })
 }
 
@@ -162,12 +178,8 @@ fn turns_text(turns: &[Turn]) -> String {
             Author::Agent(run) => format!("agent of run {}", run.short()),
             Author::System => "cs-panel".to_owned(),
         };
-        let text = format!(
-            "#{} {who}, {}:\n{}",
-            turn.seq,
-            turn.said_at.to_the_second(),
-            turn.body
-        );
+        let body = cut(&turn.body, TURNS_MOST_BYTES);
+        let text = format!("#{} {who}, {}:\n{body}", turn.seq, turn.said_at.to_the_second());
         if text.len() > room && !shown.is_empty() {
             break;
         }
@@ -176,11 +188,50 @@ fn turns_text(turns: &[Turn]) -> String {
     }
     let left = turns.len() - shown.len();
     if left > 0 {
-        shown.push(format!("[{left} older ones are not shown]"));
+        shown.push(format!("[older ones that are not shown: {left}]"));
     }
     shown.reverse();
     match shown.is_empty() {
         true => "Nothing was said yet.".to_owned(),
         false => shown.join("\n\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cs_model::{Time, TurnId, TurnState};
+
+    use super::*;
+
+    fn turn(seq: u32, body: &str) -> Turn {
+        let id = uuid::Uuid::from_u128(u128::from(seq));
+        Turn {
+            id: TurnId::from_uuid(id),
+            card: CardId::from_uuid(id),
+            seq: TurnSeq::new(seq),
+            author: Author::System,
+            body: body.to_owned(),
+            state: TurnState::Settled,
+            run: None,
+            said_at: Time::from_unix_micros(0),
+        }
+    }
+
+    #[test]
+    fn the_newest_turns_are_shown_and_none_is_too_long_for_an_agent() {
+        assert_eq!(turns_text(&[]), "Nothing was said yet.");
+        let short = turns_text(&[turn(1, "first"), turn(2, "second")]);
+        let (first, second) = (short.find("first"), short.find("second"));
+        assert!(
+            first.is_some() && first < second && !short.contains("not shown"),
+            "{short}"
+        );
+        let long = "\u{e9}".repeat(600_000);
+        let text = turns_text(&[turn(1, "first"), turn(2, &long)]);
+        assert!(text.len() < MOST_BYTES, "{}", text.len());
+        assert!(
+            text.contains("[cut: 1200000 bytes in all]")
+                && text.starts_with("[older ones that are not shown: 1]")
+        );
     }
 }
