@@ -146,6 +146,41 @@ try "use a socket of the system" sh -c 'ls /run/* | grep .'
         desk.no_process_is_left();
     }
 
+    /// It starts the server of its tools, makes a call, and says what was answered and what it sees of its execution: the log of the server
+    /// goes with the sandbox.
+    const CALLS: &str = r#"cat >/dev/null
+set -- $(printf %s "$CS_PANEL_TOOLS" | tr -d '[]"' | tr , ' ')
+mkfifo /tmp/over
+{ cat <<'END'
+{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"report_progress","arguments":{"text":"Half of it."}}}
+END
+head -c 1 /tmp/over >/dev/null; true; } | "$@" | while read -r line; do
+    case $line in *'"id":2'*'"isError":false'*) echo called ;; *'"id":2'*) echo "refused: $line" ;; *) continue ;; esac
+    echo >/tmp/over
+done
+echo $(ls "$4")
+echo $(ls "$4/.." | wc -l)
+cat "$4/tools.token" >/dev/null && echo may prove itself
+touch "$4/tools/x" 2>/dev/null || echo writes nothing there
+"#;
+
+    #[test]
+    fn under_bubblewrap_an_agent_has_its_tools_and_sees_nothing_else_of_its_execution() {
+        let desk = Desk::new();
+        desk.ok(&["codebase", "add", "."]);
+        desk.ok(&["codebase", "set", "repo", "--sandbox", "bwrap"]);
+        desk.ok(&["agent", "add", "calls", "--", "sh", "-c", CALLS]);
+        let card = desk.send("Call");
+        desk.run_once();
+        assert_eq!(
+            desk.said_by(&card, "agent"),
+            ["called\ntools tools.log tools.token\n1\nmay prove itself\nwrites nothing there"]
+        );
+        desk.no_process_is_left();
+    }
+
     /// As Codex makes one for what it runs.
     #[test]
     fn an_agent_can_make_a_sandbox_of_its_own_where_it_could_without_one() {

@@ -170,7 +170,7 @@ fn a_process_that_is_not_of_the_agents_tree_is_not_heard() {
         .next()
         .expect("one")
         .path();
-    desk.until_there(&execution.join("tools.sock"));
+    desk.until_there(&execution.join("tools/socket"));
     let list = |script: &str| {
         let output = desk.shell(script).output().expect("it runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -180,7 +180,7 @@ fn a_process_that_is_not_of_the_agents_tree_is_not_heard() {
     let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","arguments":{"question":"Mine?"}}}"#;
     let greeted = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     let said = list(&format!(
-        "mkfifo '{fifo}'; {{ printf '%s\\n' '{hello}' '{greeted}' '{call}'; head -c 1 '{fifo}' >/dev/null; }} | \
+        "mkfifo '{fifo}'; {{ printf '%s\\n' '{hello}' '{greeted}' '{call}'; head -c 1 '{fifo}' >/dev/null; true; }} | \
          '{server}' mcp --execution '{dir}' | while read -r line; do echo \"$line\"; case $line in *'\"id\":2'*) echo x > '{fifo}';; esac; done",
         fifo = desk.path("outside/fifo").display(),
         server = server.display(),
@@ -318,4 +318,36 @@ cat "$out/complaint"; exit 1"#,
     let agents = desk.ok(&["agents"]);
     assert!(agents.contains("parked"), "{agents} {said}");
     desk.no_process_is_left();
+}
+
+/// As Claude Code tells it.
+#[test]
+fn an_agent_that_did_not_reach_its_tools_is_told_of_once() {
+    let desk = Desk::new();
+    let said = desk.path("outside/said");
+    let begun = json!({"type": "system", "subtype": "init", "session_id": "s", "claude_code_version": "2.1.332",
+        "mcp_servers": [{"name": "panel", "status": "failed"}, {"name": "mine", "status": "failed"}]});
+    let over = json!({"type": "result", "subtype": "success", "is_error": false, "result": "Done.", "session_id": "s"});
+    fs::write(&said, format!("{begun}\n{over}\n")).expect("written");
+    let script = format!(
+        "case \"$1 $2\" in --version*) echo 2.1.332; exit ;; 'auth status') echo '{{\"loggedIn\": true}}'; exit ;; esac; cat >/dev/null; cat '{}'",
+        said.display()
+    );
+    let add = [
+        "agent",
+        "add",
+        "claude",
+        "--harness",
+        "claude",
+        "--permissions",
+        "full",
+        "--",
+    ];
+    desk.ok(&[&add[..], &["sh", "-c", &script, "claude"]].concat());
+    desk.ok(&["agent", "default", "claude"]);
+    let card = desk.send("Work");
+    let told = desk.run_once_saying();
+    assert_eq!(desk.said_by(&card, "agent"), ["Done."], "{told}");
+    let lines = told.lines().filter(|line| line.contains("without the tools"));
+    assert_eq!(lines.count(), 1, "{told}");
 }

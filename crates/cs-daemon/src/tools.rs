@@ -10,6 +10,7 @@ mod show;
 use std::convert::Infallible;
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +30,9 @@ pub(crate) use said::Said;
 pub use said::progress_of;
 
 /// The socket of an execution's tools, and the file with what proves whose bridge it is that calls.
-const SOCKET: &str = "tools.sock";
+/// The socket lies in a directory of its own, which is what a sandbox shows of it: a later daemon makes another socket there.
+const PLACE: &str = "tools";
+const SOCKET: &str = "socket";
 const TOKEN: &str = "tools.token";
 
 /// After a door could not be opened or was lost.
@@ -38,7 +41,20 @@ const AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// Where the bridge of an execution finds its daemon.
 #[must_use]
 pub fn tools_socket(execution: &Path) -> std::path::PathBuf {
-    execution.join(SOCKET)
+    tools_place(execution).join(SOCKET)
+}
+
+/// The directory of that socket.
+pub(crate) fn tools_place(execution: &Path) -> std::path::PathBuf {
+    execution.join(PLACE)
+}
+
+/// Makes that directory where it is not there yet.
+pub(crate) fn make_place(execution: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(tools_place(execution)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Where the bridge of an execution finds what proves whose it is.
@@ -99,7 +115,8 @@ fn open(cx: &Arc<Context>, of: &Of, token: &str, stop: &StopSwitch) -> io::Resul
     let execution = cx.state.execution(&of.name);
     let dir = ExecutionDir::at(&execution);
     let said = Said::open(&dir)?;
-    let listener = socket::listen(&execution.join(SOCKET))?;
+    make_place(&execution)?;
+    let listener = socket::listen(&tools_socket(&execution))?;
     let attempted = Attempted {
         caller: Caller {
             run: of.row.run,

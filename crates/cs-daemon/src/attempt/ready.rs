@@ -92,9 +92,8 @@ pub(crate) async fn make_ready(
     };
     let mut launch = harness.launch(&tell_of_tools(facts, harness.kind(), row));
     // What a person has set goes before what is usual for an agent.
-    let kind = harness.kind();
     let own = leave.choices.env.into_iter();
-    launch.env.extend(own.filter(|(name, _)| !kind.takes_in(name)));
+    launch.env.extend(own.filter(|(name, _)| !harness.kind().takes_in(name)));
     let env = environment(cx, row.card, &launch.env);
     let room = Room {
         kind: harness.kind(),
@@ -103,6 +102,7 @@ pub(crate) async fn make_ready(
         state: cx.state.root(),
         execution: &execution,
         files: &launch.files,
+        tools: cx.deps.settings.bridge.as_deref().filter(|_| token.is_some()),
         has_setup: setup.is_some(),
         env: &env,
     };

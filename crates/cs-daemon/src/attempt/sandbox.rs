@@ -14,6 +14,7 @@ use cs_harness::{HarnessKind, PrivateFile};
 use rustix::thread::CapabilitySet;
 
 use super::setup::status_file;
+use crate::tools::{make_place, tools_place, tools_token};
 use programs::Needed;
 
 /// What is put around the agents of a codebase.
@@ -44,6 +45,8 @@ pub(super) struct Room<'a> {
     pub(super) execution: &'a Path,
     /// Its files that the agent reads.
     pub(super) files: &'a [PrivateFile],
+    /// The program of the server of its tools, where it has any: the agent starts it.
+    pub(super) tools: Option<&'a str>,
     /// Whether a setup command runs in it, which notes there how it stands.
     pub(super) has_setup: bool,
     /// The environment of what runs in it.
@@ -103,7 +106,11 @@ impl Sandbox {
             Self::Bubblewrap => {
                 room.check("bwrap")?;
                 let command: Vec<OsString> = room.command.iter().map(OsString::from).collect();
-                let needed = programs::needed(room, &[&agent, &command]);
+                let server: Vec<OsString> = room.tools.iter().map(OsString::from).collect();
+                let needed = programs::needed(room, &[&agent, &command, &server]);
+                if room.tools.is_some() {
+                    make_place(room.execution).map_err(SandboxTrouble::Disk)?;
+                }
                 if room.has_setup {
                     // A file that is bound into it has to be there.
                     fs::write(status_file(room.execution), "").map_err(SandboxTrouble::Disk)?;
@@ -178,6 +185,11 @@ fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, needed: &Needed) -> io::Resu
     all.place("--tmpfs", room.state);
     for file in room.files {
         all.same("--ro-bind", &room.execution.join(&file.name));
+    }
+    if room.tools.is_some() {
+        for place in [tools_place(room.execution), tools_token(room.execution)] {
+            all.same("--ro-bind", &place);
+        }
     }
     if room.has_setup {
         all.same("--bind", &status_file(room.execution));

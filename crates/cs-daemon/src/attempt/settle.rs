@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
-use cs_harness::Harness;
+use cs_harness::{Harness, PANEL_SERVER, Seen};
 use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, Settling, Started};
 use cs_model::{Publish, RunState};
 use cs_record::Card;
@@ -83,6 +83,7 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
         return Ok(Carried::Incomplete(Box::new(incomplete)));
     }
     say_leaks(cx, &started, &ended.closed);
+    say_tools_missing(cx, started.row(), &ended.seen);
     let (run, epoch) = (started.row().run, started.row().epoch);
     cx.save_tree(&card, run, epoch, "an attempt ended").await;
     let file = cx.deps.executions.attempt(&name).await;
@@ -104,6 +105,19 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
     cx.note_publication(&card, Publish::OnEnd, &of_attempt(run, epoch));
     settle(cx, settling).await?;
     Ok(Carried::Over)
+}
+
+/// Says that an agent worked without its tools, where it tells that.
+fn say_tools_missing(cx: &Context, row: &ClaimedRun, seen: &Seen) {
+    let mut servers = seen.servers().iter();
+    if servers.any(|server| server.name == PANEL_SERVER && !server.connected) {
+        cx.said(&format!(
+            "run {} attempt {} worked without the tools of cs-panel: its agent could not start the server `{PANEL_SERVER}`. Look whether \
+             the program of this daemon is still in its place, and at `tools.log` in the directory of the execution.",
+            row.run.short(),
+            row.epoch
+        ));
+    }
 }
 
 /// Takes the process of an attempt off the record, once its end is proven; until then the card is ready for nothing.
