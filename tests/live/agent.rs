@@ -90,6 +90,14 @@ impl Agent {
         }
     }
 
+    /// What its command has to end with, so that it starts servers of tools in a tree that nobody has looked at.
+    pub(crate) const fn trusting(self) -> Option<&'static str> {
+        match self {
+            Self::Claude | Self::Codex | Self::Opencode | Self::Pi | Self::Qwen => None,
+            Self::Gemini => Some("--skip-trust"),
+        }
+    }
+
     /// A file of settings below its home, which hold wherever it is started.
     pub(crate) const fn holds_everywhere(self) -> &'static str {
         match self {

@@ -3,6 +3,7 @@
 mod answers;
 mod ends;
 mod failures;
+mod tools;
 mod whole;
 
 use crate::agent::Agent;
@@ -48,7 +49,7 @@ impl Case {
 }
 
 /// All of them.
-pub(crate) const CASES: [Case; 18] = [
+pub(crate) const CASES: [Case; 20] = [
     case("answer", answers::plain).short(),
     case("commit", answers::commit).short(),
     case("second-turn", answers::second_turn).short(),
@@ -66,5 +67,7 @@ pub(crate) const CASES: [Case; 18] = [
     case("budget", ends::budget).short().except(&[Agent::Gemini]),
     case("stop", ends::stop).short(),
     case("daemon-killed", ends::daemon_killed).short(),
+    case("tools", tools::each_tool).short(),
+    case("asked", tools::asked_answered_and_landed).short(),
     case("whole", whole::from_a_message_to_a_landed_commit),
 ];

@@ -15,7 +15,7 @@ whoever wants to play it twice puts it twice, under two names.
 
   POST /_script/NAME         sets a script and begins it anew; the body is a list of steps
   LOG                        one JSON object a line for each request: script, step, model, status, how many of the script's texts
-                             it holds (remembers), and how the answer ended (ok | reset | client_gone)
+                             it holds (remembers), which of the texts that are looked for (reads), and how the answer ended (ok | reset | client_gone)
 
 A step is what one request that offers tools is answered with. Requests without tools, such as for the title of a conversation,
 are answered with "ok" and move nothing, unless the step that stands next fails. After the last step it is played again.
@@ -23,11 +23,16 @@ are answered with "ok" and move nothing, unless the step that stands next fails.
     "text": "..."                 an assistant text
     "reasoning": "..."            a reasoning part before it
     "shell": "cmd"                a call of whichever shell tool the request offers
+    "tool": {"name": "ask", "arguments": {...}}
+                                  a call of a tool of the server `panel`; where the agent hides it behind a search, that is made
+                                  first, as a request more
+    "reads": ["..."]              texts that are looked for in each request, such as answers of tools
     "usage": {"input": 1000, "cached": 0, "output": 50, "reasoning": 0}
     "fail": KIND                  an HTTP error in the provider's own words: auth, rate_limit, quota, overloaded, bad_model, context
     "retry_after": S              its retry-after header (in Google's protocol the delay that stands in the error)
     "delay": S                    wait before the status line
     "cut_after": N                break the connection (TCP reset) after N pieces of the text
+    "until": "..."                play this step again and again until a request holds this text; then it is left out
     "times": N                    play this step N times before the next one
 """
 import json
@@ -157,6 +162,43 @@ def shell_call(command, tools):
     return {"name": name, "args": args}
 
 
+def named_tools(api, body):
+    """-> (name, namespace) of each tool that is offered, now or after a search."""
+    if api != "responses":
+        return [(name, None) for name in offered_tools(api, body)]
+    found = []
+
+    def add(tools, namespace):
+        for tool in tools or []:
+            if tool.get("type") == "namespace":
+                add(tool.get("tools"), tool.get("name"))
+            else:
+                found.append((tool.get("name") or tool.get("type"), namespace))
+    add(body.get("tools"), None)
+    for item in body.get("input") or []:
+        if isinstance(item, dict) and item.get("type") in ("additional_tools", "tool_search_output"):
+            add(item.get("tools"), None)
+    return found
+
+
+def panel_call(api, body, wanted, has_searched):
+    """-> (call, whether it is the search for the tool)."""
+    name, args = wanted["name"], wanted.get("arguments") or {}
+    tools = named_tools(api, body)
+    for known, namespace in tools:
+        if re.search("panel_+%s$" % name, (namespace or "") + "__" + str(known)):
+            return {"name": known, "namespace": namespace, "args": args}, False
+    names = [known for known, _ in tools]
+    full = "mcp__panel__" + name
+    if "tool_search" in names and not has_searched:
+        if api == "responses":
+            return {"name": "tool_search", "search": True, "args": {"query": "panel " + name}}, True
+        return {"name": "tool_search", "args": {"query": "select:" + full}}, True
+    if "tool_call" in names:
+        return {"name": "tool_call", "args": {"name": full, "arguments": args}}, False
+    raise ScriptError("no tool %r of `panel` is offered, only: %s" % (name, ", ".join(map(str, names))))
+
+
 class ScriptError(Exception):
     """The script asks for something that cannot be."""
 
@@ -168,14 +210,25 @@ class Book:
 
     def __init__(self, log):
         self.scripts, self.position, self.lock = {}, {}, threading.Lock()
+        self.searched = set()
         self.log = open(log, "a", buffering=1)
 
     def put(self, name, steps):
         with self.lock:
             self.scripts[name] = [step for step in steps for _ in range(step.get("times", 1))]
             self.position[name] = 0
+            self.searched = {known for known in self.searched if known[0] != name}
 
-    def next_step(self, name, is_main):
+    def has_searched(self, name, label):
+        return (name, label) in self.searched
+
+    def hold(self, name, label):
+        """Only the search of a step was played: the step itself comes next."""
+        with self.lock:
+            self.searched.add((name, label))
+            self.position[name] -= 1
+
+    def next_step(self, name, is_main, body):
         """-> (label, step); only a main request moves the script."""
         with self.lock:
             if name not in self.scripts:
@@ -183,7 +236,9 @@ class Book:
             steps = self.scripts[name]
             at = min(self.position[name], len(steps) - 1)
             if is_main:
-                self.position[name] += 1
+                while "until" in steps[at] and steps[at]["until"] in body:
+                    at += 1
+                self.position[name] = at if "until" in steps[at] else at + 1
                 return str(at), steps[at]
             failing = {key: steps[at][key] for key in ("fail", "retry_after") if key in steps[at]}
             return "side", failing or {"text": "ok", "usage": {"input": 0, "output": 0}}
@@ -192,6 +247,11 @@ class Book:
         """-> how many of the texts of the script the request holds: what the agent has kept of its conversation."""
         texts = {step["text"] for step in self.scripts[name] if step.get("text")}
         return sum(json.dumps(text)[1:-1] in body for text in texts)
+
+    def read(self, name, body):
+        """-> which of the texts that the script looks for the request holds."""
+        looked_for = {text for step in self.scripts[name] for text in step.get("reads", [])}
+        return sorted(text for text in looked_for if text in body)
 
     def note(self, entry):
         with self.lock:
@@ -325,8 +385,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, script, api, body, entry):
         tools = offered_tools(api, body)
-        entry["step"], step = self.book.next_step(script, bool(tools))
+        entry["step"], step = self.book.next_step(script, bool(tools), json.dumps(body))
         entry["remembers"] = self.book.remembered(script, json.dumps(body))
+        entry["reads"] = self.book.read(script, json.dumps(body))
         model = body.get("model") or "fake-model"
         if step.get("delay"):
             self.wait(step["delay"])
@@ -337,7 +398,15 @@ class Handler(BaseHTTPRequestHandler):
                 headers["retry-after"] = step["retry_after"]
             return self.send_json(entry["status"], error, headers)
         entry["status"] = 200
-        reply = REPLIES[api](self, step, model, [shell_call(step["shell"], tools)] if "shell" in step else [])
+        calls = [shell_call(step["shell"], tools)] if "shell" in step else []
+        if "tool" in step:
+            label = entry["step"]
+            call, is_search = panel_call(api, body, step["tool"], self.book.has_searched(script, label))
+            calls.append(call)
+            if is_search:
+                self.book.hold(script, label)
+                entry["step"], step = label + "-search", {}
+        reply = REPLIES[api](self, step, model, calls)
         if not body.get("stream"):
             if "cut_after" in step:
                 raise Cut()
@@ -492,10 +561,15 @@ class Responses(Reply):
                           "content": content})
         for call in self.calls:
             item = {"status": "completed", "call_id": call["id"], "name": call["name"]}
-            if "input" in call:
+            if call.get("search"):
+                item = {"type": "tool_search_call", "id": some_id("ts_"), "status": "completed", "call_id": call["id"],
+                        "execution": "client", "arguments": call["args"]}
+            elif "input" in call:
                 item.update(type="custom_tool_call", id=some_id("ctc_"), input=call["input"])
             else:
                 item.update(type="function_call", id=some_id("fc_"), arguments=json.dumps(call["args"]))
+                if call.get("namespace"):
+                    item["namespace"] = call["namespace"]
             items.append(item)
         return items
 

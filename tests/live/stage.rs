@@ -59,10 +59,12 @@ impl<'a> Stage<'a> {
 
     fn configure(&self, pass: &[String]) {
         let (name, harness) = (self.installed.agent.as_str(), self.installed.agent.harness());
+        let trusting = self.installed.agent.trusting().map(str::to_owned);
+        let command: Vec<String> = self.installed.command.iter().cloned().chain(trusting).collect();
         let text = format!(
             "person = \"ada@example.org\"\npass_env = {}\n\n[agents.{name}]\ncommand = {}\nharness = \"{harness}\"\npermissions = \"full\"\n",
             json!(pass),
-            json!(self.installed.command),
+            json!(command),
         );
         write(&self.desk.path("home/.config/cs-panel/config.toml"), &text);
     }
@@ -77,6 +79,13 @@ impl<'a> Stage<'a> {
         let mut asked = self.provider.asked(&self.script);
         asked.retain(|entry| entry["step"] != "side");
         asked
+    }
+
+    /// The steps of the script that were played, without searches for tools.
+    pub(crate) fn steps_played(&self) -> Vec<String> {
+        let steps = self.asked().into_iter();
+        let steps = steps.filter_map(|entry| entry["step"].as_str().map(str::to_owned));
+        steps.filter(|step| !step.ends_with("-search")).collect()
     }
 
     pub(crate) fn send(&self, message: &str) -> String {

@@ -9,8 +9,9 @@ use crate::stage::Stage;
 struct Failure {
     class: &'static str,
     park: Park,
-    /// How often the provider may be asked: an agent that is sent away is not left to try on.
-    most_asked: usize,
+    /// How often the provider may be asked: an agent that is sent away is not left to try on. Nothing where it tries on without a word
+    /// until its silence ends it: how often it comes to that depends on the machine.
+    most_asked: Option<usize>,
 }
 
 /// Whether the agent takes no work from then on.
@@ -53,11 +54,9 @@ fn check(stage: &Stage<'_>, step: Value, expected: &Failure) -> String {
     let asked = stage.desk.until("it has asked", || {
         Some(stage.asked()).filter(|asked| !asked.is_empty())
     });
-    assert!(
-        (1..=expected.most_asked).contains(&asked.len()),
-        "asked {} times: {asked:?}",
-        asked.len()
-    );
+    if let Some(most) = expected.most_asked {
+        assert!(asked.len() <= most, "asked {} times: {asked:?}", asked.len());
+    }
     stage.no_process_is_left();
     card
 }
@@ -66,7 +65,7 @@ pub(super) fn unauthorized(stage: &Stage<'_>) {
     let expected = Failure {
         class: "authentication",
         park: Park::UntilMended,
-        most_asked: 3,
+        most_asked: Some(3),
     };
     let card = check(stage, json!({"fail": "auth"}), &expected);
     // The key is put right, and a person says so.
@@ -96,7 +95,7 @@ pub(super) fn rate_limit_long(stage: &Stage<'_>) {
     let expected = Failure {
         class,
         park,
-        most_asked: 4,
+        most_asked: Some(4),
     };
     if matches!(stage.installed.agent, Agent::Opencode | Agent::Qwen) {
         stage.bound_silence();
@@ -108,15 +107,7 @@ pub(super) fn rate_limit_long(stage: &Stage<'_>) {
     );
 }
 
-/// opencode tries eight times more and says nothing of it.
-fn most_asked(stage: &Stage<'_>, usual: usize) -> usize {
-    match stage.installed.agent {
-        Agent::Opencode | Agent::Qwen => 9,
-        Agent::Claude | Agent::Codex | Agent::Pi | Agent::Gemini => usual,
-    }
-}
-
-/// For gemini a quota is one of a day. qwen tries on and says nothing of it.
+/// For gemini a quota is one of a day. opencode tries eight times more and says nothing of it, qwen until it is ended.
 pub(super) fn quota(stage: &Stage<'_>) {
     let (class, park) = match stage.installed.agent {
         Agent::Claude | Agent::Codex | Agent::Opencode | Agent::Pi => ("credit", Park::UntilMended),
@@ -129,24 +120,28 @@ pub(super) fn quota(stage: &Stage<'_>) {
     let expected = Failure {
         class,
         park,
-        most_asked: most_asked(stage, 3),
+        most_asked: match stage.installed.agent {
+            Agent::Claude | Agent::Codex | Agent::Pi | Agent::Gemini => Some(3),
+            Agent::Opencode => Some(9),
+            Agent::Qwen => None,
+        },
     };
     check(stage, json!({"fail": "quota"}), &expected);
 }
 
 /// gemini and qwen try on and say nothing of it.
 pub(super) fn overloaded(stage: &Stage<'_>) {
-    let class = match stage.installed.agent {
-        Agent::Claude | Agent::Codex | Agent::Opencode | Agent::Pi => "overloaded",
+    let (class, most_asked) = match stage.installed.agent {
+        Agent::Claude | Agent::Codex | Agent::Opencode | Agent::Pi => ("overloaded", Some(9)),
         Agent::Gemini | Agent::Qwen => {
             stage.bound_silence();
-            "agent"
+            ("agent", None)
         }
     };
     let expected = Failure {
         class,
         park: Park::No,
-        most_asked: 9,
+        most_asked,
     };
     check(stage, json!({"fail": "overloaded"}), &expected);
 }
@@ -155,7 +150,7 @@ pub(super) fn bad_model(stage: &Stage<'_>) {
     let expected = Failure {
         class: "invalid_request",
         park: Park::No,
-        most_asked: 2,
+        most_asked: Some(2),
     };
     check(stage, json!({"fail": "bad_model"}), &expected);
 }
@@ -164,7 +159,7 @@ pub(super) fn context_overflow(stage: &Stage<'_>) {
     let expected = Failure {
         class: "context_overflow",
         park: Park::No,
-        most_asked: 8,
+        most_asked: Some(8),
     };
     check(stage, json!({"fail": "context"}), &expected);
 }
@@ -186,7 +181,7 @@ pub(super) fn cut_always(stage: &Stage<'_>) {
     let expected = Failure {
         class: "infrastructure",
         park: Park::No,
-        most_asked: 9,
+        most_asked: Some(9),
     };
     let step = json!({"text": "This text is cut in the middle of its stream.", "cut_after": 2});
     check(stage, step, &expected);
@@ -201,7 +196,7 @@ pub(super) fn silent(stage: &Stage<'_>) {
     let expected = Failure {
         class,
         park: Park::No,
-        most_asked: 1,
+        most_asked: Some(1),
     };
     stage.bound_silence();
     check(stage, json!({"text": "Never said.", "delay": 3600}), &expected);
