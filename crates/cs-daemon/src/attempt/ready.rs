@@ -92,8 +92,8 @@ pub(crate) async fn make_ready(
     };
     let mut launch = harness.launch(&tell_of_tools(facts, harness.kind(), row));
     // What a person has set goes before what is usual for an agent.
-    let own = leave.choices.env.into_iter();
-    launch.env.extend(own.filter(|(name, _)| !harness.kind().takes_in(name)));
+    let (kind, own) = (harness.kind(), leave.choices.env.into_iter());
+    launch.env.extend(own.filter(|(name, _)| !kind.takes_in(name)));
     let env = environment(cx, row.card, &launch.env);
     let room = Room {
         kind: harness.kind(),
