@@ -35,6 +35,7 @@ pub(crate) fn run(fuzz: &Fuzz) -> Result<()> {
         "--",
         "fuzz::any_",
         "--nocapture",
+        "--test-threads=4",
     ];
     let played = isolated(Tool::cargo(&test));
     played
