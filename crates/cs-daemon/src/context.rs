@@ -12,6 +12,7 @@ use crate::admission::{Admission, AdmissionFacts, ClosedBecause, admission};
 use crate::deps::Deps;
 use crate::pause::PauseNote;
 use crate::report::chain;
+use crate::secrets::Secrets;
 use crate::state::StateDir;
 use cs_record::RecordError;
 
@@ -21,6 +22,7 @@ pub(crate) struct Context {
     pub(crate) deps: Deps,
     pub(crate) state: StateDir,
     pub(crate) journal: Journal,
+    pub(crate) secrets: Secrets,
     /// Tells the loop that something changed.
     pub(crate) wake: Notify,
     /// The moves of bases. A daemon that leaves waits for them: half a move would stay in the person's files.

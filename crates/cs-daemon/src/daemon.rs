@@ -22,6 +22,7 @@ use crate::landing::{LandingTrouble, LandingWork, land};
 use crate::presence::Presence;
 use crate::publications::Publications;
 use crate::report::chain;
+use crate::secrets::Secrets;
 use crate::state::StateLock;
 
 mod claims;
@@ -215,11 +216,13 @@ impl Daemon {
         let boot_id = deps.host.boot_id().map_err(DaemonError::Boot)?;
         let presence =
             Presence::begin(&state.daemons(), deps.ids.secret(), boot_id).map_err(DaemonError::State)?;
+        let secrets = Secrets::new(Arc::clone(&deps.secrets), journal.clone(), state.clone());
         Ok(Self {
             cx: Arc::new(Context {
                 deps,
                 state,
                 journal,
+                secrets,
                 wake: Notify::new(),
                 moves: Mutex::default(),
             }),

@@ -11,6 +11,7 @@ use cs_harness::Permissions;
 use cs_journal::ClaimRecord;
 use cs_model::{Clock, CodebaseId, IdSource, LandMethod, LandingTarget, MachineId, Person, Publish};
 use cs_record::{AgentActs, CardReads, DaemonReads, Housekeeping, LandingRecord, Machines};
+use cs_secrets::SecretStore;
 use cs_settle::SettlementRecord;
 
 use crate::agents::Agents;
@@ -120,6 +121,8 @@ pub struct Deps {
     pub executions: Arc<dyn Executions>,
     /// The machine itself.
     pub host: Arc<dyn Host>,
+    /// The secrets of codebases, which agents may be given.
+    pub secrets: Arc<dyn SecretStore>,
     /// The environment that agents get: an allow-list, nothing is inherited beside it.
     pub agent_env: Vec<(OsString, OsString)>,
     /// The wall clock.

@@ -33,6 +33,7 @@ mod probe;
 mod prompt;
 mod publications;
 mod report;
+mod secrets;
 mod state;
 mod tools;
 mod trees;

@@ -11,6 +11,8 @@ use cs_settle::{Answer, Capped, GiveUp, NewAsk, Offer, Usage, Used};
 use cs_supervise::{AgentExit, Closed};
 use serde::{Deserialize, Serialize};
 
+use crate::secrets::Words;
+
 /// The outcome of an attempt, as the ledger keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AttemptOutcome {
@@ -101,6 +103,46 @@ impl Task {
             class,
             reason,
             until: again.map(|again| until(again, now)),
+        }
+    }
+}
+
+impl Task {
+    /// The same without the secrets of its attempt.
+    fn freed(&self, words: &Words) -> Self {
+        match self {
+            Self::Answered { text } => Self::Answered {
+                text: words.free(text),
+            },
+            Self::Asked {
+                ask,
+                question,
+                choices,
+            } => Self::Asked {
+                ask: *ask,
+                question: words.free(question),
+                choices: words.free_all(choices),
+            },
+            Self::Offered {
+                ask,
+                summary,
+                message,
+                text,
+            } => Self::Offered {
+                ask: *ask,
+                summary: words.free(summary),
+                message: words.free_or_none(message.as_deref()),
+                text: words.free_or_none(text.as_deref()),
+            },
+            Self::Failed { class, reason, until } => Self::Failed {
+                class: *class,
+                reason: words.free(reason),
+                until: *until,
+            },
+            Self::Capped { budget, reason } => Self::Capped {
+                budget: *budget,
+                reason: words.free_name(reason),
+            },
         }
     }
 }
@@ -219,6 +261,15 @@ impl UsedRow {
         }
     }
 
+    /// The same without the secrets of its attempt.
+    pub(crate) fn freed(self, words: &Words) -> Self {
+        Self {
+            session: words.free_or_none(self.session.as_deref()),
+            model: self.model.map(|model| words.free_name(&model)),
+            ..self
+        }
+    }
+
     /// Says whether nothing is known to be used up.
     pub(crate) fn is_nothing(&self) -> bool {
         self.usage == UsageRow::default()
@@ -297,6 +348,17 @@ impl AttemptOutcome {
             session: by.used.session,
             model: by.used.model,
             process: by.process,
+        }
+    }
+
+    /// The same without the secrets of its attempt.
+    pub(crate) fn freed(&self, words: &Words) -> Self {
+        Self {
+            task: self.task.freed(words),
+            usage: self.usage,
+            session: words.free_or_none(self.session.as_deref()),
+            model: self.model.as_deref().map(|model| words.free_name(model)),
+            process: self.process.clone(),
         }
     }
 

@@ -80,6 +80,15 @@ pub enum Event {
         /// The run.
         run: RunId,
     },
+    /// An attempt is about to be given a secret.
+    SecretGiven {
+        /// The run.
+        run: RunId,
+        /// The attempt.
+        epoch: Epoch,
+        /// Which: the daemon's own words, never the value.
+        secret: String,
+    },
     /// All unended runs that the record gives to this machine are in this file (RC-4).
     Imported,
     /// Bytes at the end of this file could not be read and were put aside, so that facts may be missing.
@@ -168,6 +177,7 @@ impl Event {
             Self::Landing { did, .. } => did.name(),
             Self::SessionKnown { .. } => "session_known",
             Self::SessionForgotten { .. } => "session_forgotten",
+            Self::SecretGiven { .. } => "secret_given",
             Self::Imported => "imported",
             Self::TailLost { .. } => "tail_lost",
         }

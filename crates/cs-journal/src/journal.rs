@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cs_fence::{Attempt, TokenSeed};
-use cs_model::{CardId, Clock, IdSource, LandingId, MachineId, OperationId, RunId};
+use cs_model::{CardId, Clock, Epoch, IdSource, LandingId, MachineId, OperationId, RunId};
 
 use crate::confirm::confirmed;
 use crate::error::{JournalError, LedgerError};
@@ -311,6 +311,27 @@ impl Journal {
             return Ok(());
         }
         self.shared.commit(&Event::SessionForgotten { run })
+    }
+
+    /// Notes that an attempt is about to be given a secret; before it is. The words say which it is, never the value. They stay until the
+    /// attempt is over. Noting the same again changes nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError`]: nothing of the attempt runs by this ledger, or the note is not durable. Then the secret must not be given.
+    pub fn give_secret(&self, run: RunId, epoch: Epoch, secret: &str) -> Result<(), LedgerError> {
+        if self.secrets_given(run, epoch).iter().any(|given| given == secret) {
+            return Ok(());
+        }
+        let secret = secret.to_owned();
+        self.shared.commit(&Event::SecretGiven { run, epoch, secret })
+    }
+
+    /// Returns which secrets an attempt was given, in the words in which they were noted.
+    #[must_use]
+    pub fn secrets_given(&self, run: RunId, epoch: Epoch) -> Vec<String> {
+        let inner = self.shared.lock();
+        let given = inner.ledger.state().secrets((run, epoch));
+        given.map(str::to_owned).collect()
     }
 
     /// Says whether this machine's unended runs are still to be imported from the record: the ledger is new, or a part of

@@ -155,6 +155,7 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
             .prop_map(|(id, epoch, did)| Event::Landing { landing: landing_id(id), epoch, did }),
         1 => (1_u128..4).prop_map(|id| Event::SessionKnown { run: run_id(id), session: "n".to_owned() }),
         1 => (1_u128..4).prop_map(|id| Event::SessionForgotten { run: run_id(id) }),
+        3 => (1_u128..4, epoch()).prop_map(|(id, epoch)| Event::SecretGiven { run: run_id(id), epoch, secret: "x".to_owned() }),
         1 => Just(Event::Imported),
         1 => Just(Event::TailLost { bytes: 3 }),
     ]

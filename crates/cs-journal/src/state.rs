@@ -1,6 +1,6 @@
 //! What the ledger says: a pure fold over its events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cs_fence::{Attempt, LandingAttempt};
 use cs_model::{Epoch, LandingId, OperationId, RunId};
@@ -56,6 +56,7 @@ pub struct LedgerState {
     runs: BTreeMap<RunKey, RunEntry>,
     landings: BTreeMap<LandingKey, LandingEntry>,
     sessions: BTreeMap<RunId, String>,
+    secrets: BTreeMap<RunKey, BTreeSet<String>>,
     imported: bool,
 }
 
@@ -82,6 +83,10 @@ pub(crate) enum Change {
     Session {
         run: RunId,
         session: Option<String>,
+    },
+    GiveSecret {
+        key: RunKey,
+        secret: String,
     },
     Import {
         complete: bool,
@@ -152,6 +157,7 @@ impl LedgerState {
                 run: *run,
                 session: None,
             }),
+            Event::SecretGiven { run, epoch, secret } => self.give_secret((*run, *epoch), secret),
             Event::Imported => Ok(Change::Import { complete: true }),
             Event::TailLost { .. } => Ok(Change::Import { complete: false }),
         }
@@ -183,7 +189,10 @@ impl LedgerState {
                 }
                 match (stage, self.runs.get_mut(&key)) {
                     (Some(stage), Some(entry)) => entry.stage = stage,
-                    (None, _) | (_, None) => drop(self.runs.remove(&key)),
+                    (None, _) | (_, None) => {
+                        self.runs.remove(&key);
+                        self.secrets.remove(&key);
+                    }
                 }
             }
             Change::KeepLanding(entry) => {
@@ -201,6 +210,9 @@ impl LedgerState {
             }
             Change::Session { run, session: None } => {
                 self.sessions.remove(&run);
+            }
+            Change::GiveSecret { key, secret } => {
+                self.secrets.entry(key).or_default().insert(secret);
             }
             Change::Import { complete } => self.imported = complete,
         }
@@ -230,6 +242,11 @@ impl LedgerState {
         others
             .find(|(_, entry)| entry.stage.may_run())
             .map(|(_, entry)| entry)
+    }
+
+    /// Returns which secrets an attempt was given.
+    pub fn secrets(&self, key: RunKey) -> impl Iterator<Item = &str> {
+        self.secrets.get(&key).into_iter().flatten().map(String::as_str)
     }
 
     /// Returns the landings that this machine owns.
@@ -297,6 +314,13 @@ impl LedgerState {
                 did,
             }));
         }
+        events.extend(self.secrets.iter().flat_map(|((run, epoch), given)| {
+            given.iter().map(|secret| Event::SecretGiven {
+                run: *run,
+                epoch: *epoch,
+                secret: secret.clone(),
+            })
+        }));
         events.extend(self.sessions.iter().map(|(run, session)| Event::SessionKnown {
             run: *run,
             session: session.clone(),
@@ -390,6 +414,18 @@ impl LedgerState {
             stage: stage.into_stage(),
             session: did.session().map(str::to_owned),
         })
+    }
+
+    fn give_secret(&self, key: RunKey, secret: &str) -> Result<Change, IllegalTransition> {
+        if self.runs.contains_key(&key) {
+            let secret = secret.to_owned();
+            return Ok(Change::GiveSecret { key, secret });
+        }
+        Err(refuse(
+            format!("attempt {}.{}", key.0.short(), key.1),
+            "unknown",
+            "secret_given",
+        ))
     }
 
     fn move_landing(&self, key: LandingKey, did: &LandingEvent) -> Result<Change, IllegalTransition> {

@@ -103,6 +103,7 @@ pub(crate) async fn deps(app: &App, desk: &Desk, config: &Config, slots: u32) ->
         landings: trees,
         executions: Arc::new(ShimExecutions::new(desk.state.clone(), shim)),
         host: Arc::new(host(&app.env, desk.state.root())),
+        secrets: Arc::new(secrets(app, desk)?),
         agent_env: agent_env(&app.env, &config.pass_env),
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),

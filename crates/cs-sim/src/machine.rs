@@ -12,7 +12,7 @@ use cs_daemon::{
 };
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{CodebaseId, Epoch, LandingTarget, MachineId, Person, RunId};
-use cs_testkit::SeededIds;
+use cs_testkit::{MemorySecrets, SeededIds};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
@@ -351,6 +351,7 @@ fn deps(world: &Arc<World>, machine: &Arc<Machine>, generation: u64) -> Deps {
         leftovers: Arc::new(KeepEverything),
         executions: Arc::new(FakeExecutions(seat.clone())),
         host: Arc::new(SimHost(Arc::clone(machine))),
+        secrets: Arc::new(MemorySecrets::default()),
         agent_env: Vec::new(),
         clock: machine.clock.clone(),
         ids: machine.ids.clone(),

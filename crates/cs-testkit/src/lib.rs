@@ -9,7 +9,9 @@ mod clock;
 mod ids;
 pub mod laws;
 mod memory;
+mod secrets;
 
 pub use clock::SetClock;
 pub use ids::SeededIds;
 pub use memory::{MemoryStore, Rows};
+pub use secrets::MemorySecrets;

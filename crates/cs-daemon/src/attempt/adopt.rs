@@ -95,6 +95,7 @@ async fn take_up(
     let row = started.row().clone();
     let card = card_of(cx, &started).await?;
     let harness = harness_of(cx, &name, &row).await?;
+    cx.secrets.know(row.run, row.epoch).await;
     if let LiveState::Running(running) = &state {
         let agent = running.agent().clone();
         note_process(cx, &started, &agent, stop).await;

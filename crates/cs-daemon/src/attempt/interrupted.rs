@@ -42,6 +42,7 @@ pub(crate) async fn report_interrupted(cx: &Context, receipt: InterruptReceipt) 
         row.card.short(),
         words(*outcome)
     ));
+    cx.secrets.forget(row.run, row.epoch);
     receipt.acknowledged()?;
     cx.wake.notify_one();
     Ok(())

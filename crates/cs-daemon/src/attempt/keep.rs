@@ -13,6 +13,7 @@ use super::{Trouble, session, used};
 use crate::context::Context;
 use crate::executions::{Allowance, AttemptFile, EndedFor, ExecutionEnd, last_words};
 use crate::outcome::{AttemptOutcome, Budget, Spent, Task, UsedRow, process_end};
+use crate::secrets::Words;
 
 /// The end of an attempt, on its way to the ledger.
 pub(super) struct End {
@@ -57,7 +58,8 @@ impl End {
             word,
             ended,
         };
-        end.used = session::count(cx, &end.name, file.as_ref(), &end.ended.seen)?;
+        let used = session::count(cx, &end.name, file.as_ref(), &end.ended.seen)?;
+        end.used = used.freed(&cx.secrets.words_of(row.run, row.epoch));
         if end.was_cut_short() {
             used::note(cx, &end.name, &end.used)?;
         }
@@ -81,7 +83,7 @@ impl End {
             (None, Some(why)) => keep_ended_for(cx, started, why, self),
             (None, None) if self.ended.was_stopped() => {
                 let outcome = AttemptOutcome::stopped(self.spent(&started));
-                keep(started, &outcome, &self.ended)
+                keep(cx, started, &outcome, &self.ended)
             }
             (None, None) => {
                 let outcome = self.outcome();
@@ -159,7 +161,7 @@ fn keep_outcome(cx: &Context, started: Started, outcome: Outcome, end: End) -> R
         say_begins_anew(cx, started.row());
         return keep_without_session(cx, started, &outcome);
     }
-    keep(started, &outcome, &end.ended)
+    keep(cx, started, &outcome, &end.ended)
 }
 
 fn say_begins_anew(cx: &Context, row: &ClaimedRun) {
@@ -200,7 +202,8 @@ fn keep_without_session(
     outcome: &AttemptOutcome,
 ) -> Result<Settling, Trouble> {
     let run = started.row().run;
-    let settling = started.outcome(&serde_json::to_string(outcome)?)?;
+    let payload = freed(cx, &started, outcome)?;
+    let settling = started.outcome(&payload)?;
     cx.journal.forget_session(run)?;
     Ok(settling)
 }
@@ -238,7 +241,7 @@ fn keep_ended_for(cx: &Context, started: Started, why: EndedFor, end: End) -> Re
         }
     };
     let outcome = AttemptOutcome::of(task, end.spent(&started));
-    keep(started, &outcome, &end.ended)
+    keep(cx, started, &outcome, &end.ended)
 }
 
 /// Makes the outcome durable of an attempt that has used up a budget: that, or the answer with which its agent ended in order.
@@ -259,7 +262,7 @@ fn keep_limited(cx: &Context, started: Started, limit: Limit, end: End) -> Resul
         return keep_outcome(cx, started, outcome, end);
     }
     let outcome = AttemptOutcome::capped(cap.into(), reason, end.spent(&started));
-    keep(started, &outcome, &end.ended)
+    keep(cx, started, &outcome, &end.ended)
 }
 
 /// The answer of an agent that was interrupted and ended in order all the same. An agent whose answer is all that it prints has no
@@ -273,12 +276,27 @@ fn answer_in_order(harness: &dyn Harness, ended: &ExecutionEnd) -> Option<Outcom
     has_words.then_some(outcome)
 }
 
-fn keep(started: Started, outcome: &AttemptOutcome, ended: &ExecutionEnd) -> Result<Settling, Trouble> {
-    let payload = serde_json::to_string(outcome)?;
+fn keep(
+    cx: &Context,
+    started: Started,
+    outcome: &AttemptOutcome,
+    ended: &ExecutionEnd,
+) -> Result<Settling, Trouble> {
+    let payload = freed(cx, &started, outcome)?;
     Ok(match ended.seen.session() {
         Some(session) => started.outcome_in_session(&payload, session)?,
         None => started.outcome(&payload)?,
     })
+}
+
+/// The outcome as it becomes durable: without what the attempt was given, since nobody could take it out later.
+fn freed(cx: &Context, started: &Started, outcome: &AttemptOutcome) -> Result<String, Trouble> {
+    let row = started.row();
+    let words = cx.secrets.words_of(row.run, row.epoch);
+    if let Words::HeldBack(why) = &words {
+        cx.said(&format!("run {} attempt {}: {why}", row.run.short(), row.epoch));
+    }
+    Ok(serde_json::to_string(&outcome.freed(&words))?)
 }
 
 /// Says which process the record may hold for an attempt.

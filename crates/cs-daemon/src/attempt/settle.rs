@@ -87,6 +87,7 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
     let (run, epoch) = (started.row().run, started.row().epoch);
     cx.save_tree(&card, run, epoch, "an attempt ended").await;
     let file = cx.deps.executions.attempt(&name).await;
+    cx.secrets.know_missing(run, epoch).await;
     let word = word_of(cx, &name, harness.as_ref(), &mut ended)?;
     let end = End::of(cx, started.row(), (name, harness, file), (ended, word))?;
     if end.was_cut_short() {
@@ -157,6 +158,7 @@ pub(crate) async fn settle(cx: &Context, settling: Settling) -> Result<(), Troub
     clear(cx, &attempt, outcome.process.as_ref()).await?;
     cx.deps.borders.reach(Border::P13);
     let acknowledged = settling.acknowledged()?;
+    cx.secrets.forget(row.run, row.epoch);
     close_acknowledged(cx, acknowledged).await?;
     cx.wake.notify_one();
     Ok(())
@@ -369,7 +371,9 @@ pub(crate) async fn report_failed(cx: &Context, failed: FailedPreparation) -> Re
             tell_capped(cx, failed.row(), &failed.attempt(), &capped).await?;
         }
     }
+    let (run, epoch) = (failed.row().run, failed.row().epoch);
     failed.acknowledged()?;
+    cx.secrets.forget(run, epoch);
     cx.wake.notify_one();
     Ok(())
 }

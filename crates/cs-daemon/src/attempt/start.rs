@@ -297,6 +297,9 @@ async fn go(
         return Ok(None);
     }
     pause_first(cx, &registered, held.as_ref()).await;
+    cx.secrets
+        .know(registered.row().run, registered.row().epoch)
+        .await;
     let gone = tokio::select! {
         biased;
         // Whether the agent has its prompt by now, the execution's directory tells.

@@ -37,6 +37,7 @@ pub(super) async fn tell_unknown(cx: &Context, name: &str, file: &AttemptFile) -
     let Some(harness) = file.harness() else {
         return Ok(());
     };
+    cx.secrets.know(file.attempt.run, file.attempt.epoch).await;
     let seen = match cx.deps.executions.heard(name, harness.as_ref()).await {
         Ok(seen) => seen,
         Err(error) => {
@@ -45,7 +46,10 @@ pub(super) async fn tell_unknown(cx: &Context, name: &str, file: &AttemptFile) -
         }
     };
     let used = session::count(cx, name, Some(file), &seen)?;
-    tell(cx, &file.attempt, used.into()).await
+    let (run, epoch) = (file.attempt.run, file.attempt.epoch);
+    let words = cx.secrets.words_of(run, epoch);
+    cx.secrets.forget(run, epoch);
+    tell(cx, &file.attempt, used.freed(&words).into()).await
 }
 
 /// Tells the record what an attempt used up, whatever that thinks of it by now.

@@ -15,6 +15,7 @@ use super::{Of, show};
 use crate::borders::Border;
 use crate::context::Context;
 use crate::executions::{StopLevel, StopSwitch};
+use crate::secrets::{NotGiven, Words};
 
 /// The tools of one attempt.
 #[derive(Debug)]
@@ -45,6 +46,13 @@ impl AttemptHost {
                 HostError::NotNow("it cannot be written down now".to_owned())
             }
         })
+    }
+
+    /// What its words become before anybody is told them.
+    async fn words(&self) -> Words {
+        let (run, epoch) = (self.of.row.run, self.of.row.epoch);
+        self.cx.secrets.know_missing(run, epoch).await;
+        self.cx.secrets.words_of(run, epoch)
     }
 
     /// Notes what the agent wants of people, unless it has asked already. Returns the id under which it is noted.
@@ -115,6 +123,11 @@ impl Host for AttemptHost {
     }
 
     async fn ask(&self, _: &Caller, id: AskId, question: &Question) -> Result<(), HostError> {
+        let words = self.words().await;
+        let question = Question {
+            text: words.free(&question.text),
+            choices: words.free_all(&question.choices),
+        };
         let id = self.note(Word::Question {
             id,
             text: question.text.clone(),
@@ -159,6 +172,7 @@ impl Host for AttemptHost {
             return Err(HostError::Refused(why.to_owned()));
         }
         let text = format!("{}\n\nTried out: {}", offer.summary, offer.evidence);
+        let text = self.words().await.free(&text);
         self.note(Word::Offer { id, text })?;
         self.cx.deps.borders.reach(Border::T2);
         self.stop.raise(StopLevel::WhenDone);
@@ -166,7 +180,8 @@ impl Host for AttemptHost {
     }
 
     async fn report_progress(&self, _: &Caller, text: &str) -> Result<(), HostError> {
-        self.said(|said| said.progress(text))
+        let text = self.words().await.free(text);
+        self.said(|said| said.progress(&text))
     }
 
     async fn show(&self, _: &Caller, what: &Shown) -> Result<String, HostError> {
@@ -174,7 +189,18 @@ impl Host for AttemptHost {
     }
 
     async fn secret(&self, _: &Caller, name: &str) -> Result<String, HostError> {
-        Err(HostError::Refused(format!("there is no secret `{name}`")))
+        let Some(codebase) = self.of.row.codebase else {
+            return Err(HostError::Refused(
+                "your card has no codebase, and so no secrets".to_owned(),
+            ));
+        };
+        let attempt = (self.of.row.run, self.of.row.epoch);
+        let given = self.cx.secrets.give(attempt, &self.of.name, codebase, name);
+        match given.await {
+            Ok(value) => Ok(value.expose().to_owned()),
+            Err(NotGiven::Refused(why)) => Err(HostError::Refused(why)),
+            Err(NotGiven::NotNow(why)) => Err(HostError::NotNow(why)),
+        }
     }
 
     async fn last_landing(&self, _: &Caller) -> Result<String, HostError> {

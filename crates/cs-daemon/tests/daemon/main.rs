@@ -9,6 +9,7 @@ mod idle;
 mod landings;
 mod many;
 mod record;
+mod secrets;
 mod stops;
 mod trouble;
 mod world;
@@ -23,6 +24,7 @@ fn main() {
         idle::trials(),
         landings::trials(),
         many::trials(),
+        secrets::trials(),
         stops::trials(),
         trouble::trials(),
     ]

@@ -20,7 +20,7 @@ use cs_model::{
 };
 use cs_record::{AcceptLanding, CardDetail, CardReads, Codebases, PeopleActs, Record, Send, SendTo};
 use cs_supervise::{Limits, ShimProgram};
-use cs_testkit::{MemoryStore, SeededIds, SetClock};
+use cs_testkit::{MemorySecrets, MemoryStore, SeededIds, SetClock};
 use cs_worktree::{Git, GitSetup, Identity, OUTPUT_MAX_BYTES, Transport, Worktrees};
 use libtest_mimic::{Failed, Trial};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
@@ -79,6 +79,8 @@ pub(crate) struct World {
     min_free_bytes: u64,
     limits: Limits,
     git: Option<Arc<FakeGit>>,
+    /// The secrets of this machine.
+    pub(crate) secrets: Arc<MemorySecrets>,
     said: Arc<Said>,
 }
 
@@ -187,6 +189,7 @@ impl World {
             min_free_bytes: Settings::default().min_free_bytes,
             limits: Limits::default(),
             git: None,
+            secrets: Arc::default(),
             said: Arc::default(),
         }
     }
@@ -460,6 +463,7 @@ impl World {
             leftovers: Arc::new(KeepEverything),
             executions: Arc::new(ShimExecutions::new(self.state(), ShimProgram::current().unwrap())),
             host: Arc::new(ThisHost::new(self.state().root())),
+            secrets: self.secrets.clone(),
             agent_env: vec![("PATH".into(), search_path())],
             clock: self.clock.clone(),
             ids: self.ids.clone(),

@@ -347,3 +347,26 @@ async fn a_ledger_stays_small() {
     assert_eq!(recovered.settling[0].outcome(), outcome);
     assert!(journal.holds(&attempt));
 }
+
+#[tokio::test]
+async fn which_secrets_an_attempt_was_given_is_known_until_it_is_over() {
+    let home = Home::new();
+    let journal = home.open();
+    let held = started(&home, &journal).await;
+    let (run, epoch) = (held.row().run, held.row().epoch);
+    for secret in ["a", "b", "a"] {
+        journal.give_secret(run, epoch, secret).unwrap();
+    }
+    let (journal, mut recovered) = after_death(&home, journal, held);
+    assert_eq!(journal.secrets_given(run, epoch), ["a", "b"]);
+    let settling = recovered.started.remove(0).outcome("o").unwrap();
+    assert_eq!(
+        journal.secrets_given(run, epoch),
+        ["a", "b"],
+        "it may be told again"
+    );
+    settling.acknowledged().unwrap().closed().unwrap();
+    assert!(journal.secrets_given(run, epoch).is_empty());
+    let unknown = journal.give_secret(run, epoch, "c").unwrap_err();
+    assert!(matches!(unknown, LedgerError::Illegal(_)), "{unknown}");
+}

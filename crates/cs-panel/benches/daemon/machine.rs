@@ -16,8 +16,8 @@ use cs_daemon::{
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{CodebaseId, IdSource, MachineId};
 use cs_supervise::ShimProgram;
-use cs_testkit::SeededIds;
 use cs_testkit::bench::WallClock;
+use cs_testkit::{MemorySecrets, SeededIds};
 use cs_worktree::{Git, GitSetup, Worktrees};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -149,6 +149,7 @@ async fn deps(root: &Path, state: &StateDir, record: RecordPorts, fallback: Dura
             ShimProgram::current().expect("this is one"),
         )),
         host: Arc::new(ThisHost::new(state.root())),
+        secrets: Arc::new(MemorySecrets::default()),
         agent_env: vec![("PATH".into(), path)],
         clock: Arc::new(WallClock),
         ids,
