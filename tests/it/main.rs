@@ -21,6 +21,7 @@ mod sandbox;
 #[cfg(feature = "bwrap-tests")]
 mod sandboxed;
 mod scenarios;
+mod secrets;
 mod shortage;
 mod stops;
 mod storm;

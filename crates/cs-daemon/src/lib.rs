@@ -27,6 +27,7 @@ mod landing;
 mod leftovers;
 mod outcome;
 mod pause;
+mod places;
 mod ports;
 mod presence;
 mod probe;

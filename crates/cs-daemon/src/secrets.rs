@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cs_journal::Journal;
+use cs_journal::{ClaimedRun, Journal};
 use cs_model::{CodebaseId, Epoch, RunId};
 use cs_secrets::{
     ErrorClass, Redactor, SecretError, SecretKey, SecretName, SecretStore, SecretValue, SecretVersion,
@@ -15,12 +15,14 @@ use cs_secrets::{
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::executions::beside;
+use crate::places::Places;
 use crate::state::StateDir;
 
 mod words;
 
-pub(crate) use words::Words;
+pub(crate) use words::{Fate, Words};
 
 /// The file of an execution that says which secrets its attempt was given.
 const GIVEN: &str = "secrets.json";
@@ -83,13 +85,13 @@ impl Held {
         }
     }
 
-    fn words(&self) -> Words {
+    fn fate(&self) -> Fate {
         if !self.missing.is_empty() {
-            return Words::held_back(&self.missing);
+            return Fate::held_back(&self.missing);
         }
         match &self.redactor {
-            None => Words::Whole,
-            Some(redactor) => Words::Freed(Arc::clone(redactor)),
+            None => Fate::Whole,
+            Some(redactor) => Fate::Freed(Arc::clone(redactor)),
         }
     }
 }
@@ -189,7 +191,7 @@ impl Secrets {
                 }
             }
         }
-        missing.extend(is_unreadable.then(Words::unnamed).flatten());
+        missing.extend(is_unreadable.then(Fate::unnamed).flatten());
         let mut attempts = self.attempts();
         if let Some(held) = attempts.get_mut(&(run, epoch)) {
             held.missing = missing;
@@ -215,16 +217,16 @@ impl Secrets {
         self.attempts().remove(&(run, epoch));
     }
 
-    /// Says what the words of an attempt become before they go to the record.
-    pub(crate) fn words_of(&self, run: RunId, epoch: Epoch) -> Words {
+    /// Says what becomes of the words of an attempt before they go to the record.
+    pub(crate) fn fate_of(&self, run: RunId, epoch: Epoch) -> Fate {
         if let Some(held) = self.attempts().get(&(run, epoch)) {
-            return held.words();
+            return held.fate();
         }
         let (given, is_unreadable) = self.noted(run, epoch);
         if given.is_empty() && !is_unreadable {
-            return Words::Whole;
+            return Fate::Whole;
         }
-        Words::held_back(&given.into_iter().map(|given| given.key.name).collect())
+        Fate::held_back(&given.into_iter().map(|given| given.key.name).collect())
     }
 
     /// What an attempt was given by what is noted, and whether some of that cannot be understood.
@@ -261,6 +263,14 @@ impl Secrets {
     /// A panic under the lock leaves what was known before.
     fn attempts(&self) -> MutexGuard<'_, BTreeMap<(RunId, Epoch), Held>> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Context {
+    /// Says what the words of an attempt become before they go to the record.
+    pub(crate) fn words_of(&self, row: &ClaimedRun) -> Words {
+        let fate = self.secrets.fate_of(row.run, row.epoch);
+        Words::new(fate, Places::of_work(self, row.codebase))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{ClaimRequest, ClaimedLanding, ClaimedRun, Receipt};
 
 mod landing;
 mod run;
+mod secrets;
 #[cfg(test)]
 mod tests;
 
@@ -244,11 +245,6 @@ impl LedgerState {
             .map(|(_, entry)| entry)
     }
 
-    /// Returns which secrets an attempt was given.
-    pub fn secrets(&self, key: RunKey) -> impl Iterator<Item = &str> {
-        self.secrets.get(&key).into_iter().flatten().map(String::as_str)
-    }
-
     /// Returns the landings that this machine owns.
     #[must_use]
     pub const fn landings(&self) -> &BTreeMap<LandingKey, LandingEntry> {
@@ -314,13 +310,7 @@ impl LedgerState {
                 did,
             }));
         }
-        events.extend(self.secrets.iter().flat_map(|((run, epoch), given)| {
-            given.iter().map(|secret| Event::SecretGiven {
-                run: *run,
-                epoch: *epoch,
-                secret: secret.clone(),
-            })
-        }));
+        events.extend(self.secret_events());
         events.extend(self.sessions.iter().map(|(run, session)| Event::SessionKnown {
             run: *run,
             session: session.clone(),
@@ -414,18 +404,6 @@ impl LedgerState {
             stage: stage.into_stage(),
             session: did.session().map(str::to_owned),
         })
-    }
-
-    fn give_secret(&self, key: RunKey, secret: &str) -> Result<Change, IllegalTransition> {
-        if self.runs.contains_key(&key) {
-            let secret = secret.to_owned();
-            return Ok(Change::GiveSecret { key, secret });
-        }
-        Err(refuse(
-            format!("attempt {}.{}", key.0.short(), key.1),
-            "unknown",
-            "secret_given",
-        ))
     }
 
     fn move_landing(&self, key: LandingKey, did: &LandingEvent) -> Result<Change, IllegalTransition> {

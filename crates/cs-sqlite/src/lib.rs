@@ -35,7 +35,9 @@ mod script;
 mod store;
 mod take;
 mod taken;
+mod texts;
 mod write;
 
 pub use open::OpenError;
 pub use store::{SqliteStore, SqliteTx};
+pub use texts::{Text, every_text};

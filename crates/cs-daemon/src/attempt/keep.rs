@@ -13,7 +13,6 @@ use super::{Trouble, session, used};
 use crate::context::Context;
 use crate::executions::{Allowance, AttemptFile, EndedFor, ExecutionEnd, last_words};
 use crate::outcome::{AttemptOutcome, Budget, Spent, Task, UsedRow, process_end};
-use crate::secrets::Words;
 
 /// The end of an attempt, on its way to the ledger.
 pub(super) struct End {
@@ -59,7 +58,7 @@ impl End {
             ended,
         };
         let used = session::count(cx, &end.name, file.as_ref(), &end.ended.seen)?;
-        end.used = used.freed(&cx.secrets.words_of(row.run, row.epoch));
+        end.used = used.freed(&cx.words_of(row));
         if end.was_cut_short() {
             used::note(cx, &end.name, &end.used)?;
         }
@@ -292,8 +291,8 @@ fn keep(
 /// The outcome as it becomes durable: without what the attempt was given, since nobody could take it out later.
 fn freed(cx: &Context, started: &Started, outcome: &AttemptOutcome) -> Result<String, Trouble> {
     let row = started.row();
-    let words = cx.secrets.words_of(row.run, row.epoch);
-    if let Words::HeldBack(why) = &words {
+    let words = cx.words_of(row);
+    if let Some(why) = words.why_held_back() {
         cx.said(&format!("run {} attempt {}: {why}", row.run.short(), row.epoch));
     }
     Ok(serde_json::to_string(&outcome.freed(&words))?)

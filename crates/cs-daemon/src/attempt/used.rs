@@ -47,7 +47,7 @@ pub(super) async fn tell_unknown(cx: &Context, name: &str, file: &AttemptFile) -
     };
     let used = session::count(cx, name, Some(file), &seen)?;
     let (run, epoch) = (file.attempt.run, file.attempt.epoch);
-    let words = cx.secrets.words_of(run, epoch);
+    let words = cx.words_of(&file.row);
     cx.secrets.forget(run, epoch);
     tell(cx, &file.attempt, used.freed(&words).into()).await
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ use crate::executions::{
     ExecutionNote, Found, Launch, Patience, RunningExecution, StopLevel, StopSwitch, VerifyFile,
     execution_name,
 };
+use crate::places::Places;
 
 /// How much disk the output of a verify may take.
 const OUTPUT_MAX_BYTES: u64 = 256 << 20;
@@ -365,44 +366,22 @@ fn harness() -> Result<Arc<dyn Harness>, LandingTrouble> {
     Ok(adapter(&config))
 }
 
-/// The paths of this machine that an output may name, and what stands for each: the longest first, since one may be in another.
-fn local_paths(cx: &Context, plan: &Move) -> Vec<(String, &'static str)> {
-    let mut known = vec![
-        (cx.state.root().to_path_buf(), ""),
+/// The paths of this machine that an output may name, and what stands for each.
+fn local_paths(cx: &Context, plan: &Move) -> Places {
+    let mut known = Places::of(cx);
+    known.extend([
         (plan.repository.toplevel.clone(), "."),
         (plan.repository.common_dir.clone(), "."),
-    ];
+    ]);
     if let How::CheckedOut { worktree, git_dir } = &plan.how {
         known.extend([(worktree.clone(), "."), (git_dir.clone(), ".")]);
     }
-    let home = cx.deps.agent_env.iter().find(|(name, _)| name == "HOME");
-    known.extend(home.map(|(_, home)| (home.into(), "~")));
-    all_forms(known)
-}
-
-/// Each path as it is named, and as it is once links are followed.
-fn all_forms(known: Vec<(PathBuf, &'static str)>) -> Vec<(String, &'static str)> {
-    let forms = known.into_iter().flat_map(|(path, name)| {
-        let real = path.canonicalize().ok();
-        [Some(path), real]
-            .into_iter()
-            .flatten()
-            .map(move |path| (path, name))
-    });
-    // A root directory, or what is no absolute path, would be found in everything.
-    let forms = forms.filter(|(path, _)| path.is_absolute() && path.parent().is_some());
-    let mut forms: Vec<_> = forms
-        .map(|(path, name)| (path.display().to_string(), name))
-        .collect();
-    forms.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
-    forms
+    Places::new(known)
 }
 
 /// The end of an output in whole lines, without paths of this machine (WT-4).
-fn last_lines(text: &str, local: &[(String, &'static str)]) -> String {
-    let text = local
-        .iter()
-        .fold(text.to_owned(), |text, (path, name)| text.replace(path, name));
+fn last_lines(text: &str, local: &Places) -> String {
+    let text = local.hide(text);
     let mut from = text.len().saturating_sub(SAID_MAX_BYTES);
     if from == 0 {
         return text;
@@ -465,35 +444,14 @@ mod tests {
     #[test]
     fn the_end_of_an_output_has_whole_lines_and_no_local_path() {
         assert_eq!(
-            last_lines("at /state/x/work/a.rs\n", &[("/state".to_owned(), "")]),
+            last_lines(
+                "at /state/x/work/a.rs\n",
+                &Places::new(vec![("/state".into(), "")])
+            ),
             "at /x/work/a.rs\n"
         );
         let long = "é".repeat(SAID_MAX_BYTES) + "\nlast\n";
-        assert_eq!(last_lines(&long, &[]), "[...]\nlast\n");
-    }
-
-    #[test]
-    fn an_output_names_neither_the_home_nor_the_checkout_of_its_person() {
-        let temp = tempfile::tempdir().expect("a directory");
-        let home = temp.path().canonicalize().expect("there").join("home");
-        fs::create_dir_all(home.join("src/app/.git")).expect("made");
-        let link = home.with_file_name("link");
-        std::os::unix::fs::symlink(home.join("src/app"), &link).expect("made");
-        let local = all_forms(vec![
-            (home.join(".state"), ""),
-            (link.clone(), "."),
-            (home.join("src/app/.git"), "."),
-            (home.clone(), "~"),
-            (PathBuf::from("/"), "~"),
-        ]);
-        let (home, link) = (home.display(), link.display());
-        let text = format!(
-            "{home}/.cargo/x {home}/.state/y {link}/a.rs {home}/src/app/b.rs {home}/src/app/.git/c /usr/d\n"
-        );
-        assert_eq!(
-            last_lines(&text, &local),
-            "~/.cargo/x /y ./a.rs ./b.rs ./c /usr/d\n"
-        );
+        assert_eq!(last_lines(&long, &Places::default()), "[...]\nlast\n");
     }
 
     #[test]

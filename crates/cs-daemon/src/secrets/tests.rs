@@ -87,8 +87,12 @@ impl Desk {
         given.map(|value| value.expose().to_owned())
     }
 
+    fn words(&self) -> Words {
+        Words::new(self.secrets.fate_of(self.run, self.epoch), Places::default())
+    }
+
     fn redact(&self, text: &str) -> String {
-        self.secrets.words_of(self.run, self.epoch).free(text)
+        self.words().free(text)
     }
 
     fn noted(&self) -> usize {
@@ -131,11 +135,7 @@ async fn no_note_and_no_words_have_a_value() {
         let kept = String::from_utf8_lossy(&kept);
         assert!(kept.contains("TOKEN") && !kept.contains("hunter"), "{kept}");
     }
-    let shown = format!(
-        "{:?} {:?}",
-        desk.secrets,
-        desk.secrets.words_of(desk.run, desk.epoch)
-    );
+    let shown = format!("{:?} {:?}", desk.secrets, desk.words());
     assert!(!shown.contains("hunter"), "{shown}");
 }
 
@@ -187,9 +187,9 @@ async fn every_text_of_an_outcome_is_freed_or_held_back() {
     let desk = Desk::new().await;
     desk.secrets.know(desk.run, desk.epoch).await;
     desk.give("TOKEN").await.expect("given");
-    let freed = desk.secrets.words_of(desk.run, desk.epoch);
+    let freed = desk.words();
     desk.secrets.forget(desk.run, desk.epoch);
-    let held_back = desk.secrets.words_of(desk.run, desk.epoch);
+    let held_back = desk.words();
     let text = || VALUE.to_owned();
     let ask = cs_model::AskId::from_uuid(desk.ids.uuid_v7());
     let tasks = [
@@ -218,13 +218,16 @@ async fn every_text_of_an_outcome_is_freed_or_held_back() {
             let kept = serde_json::to_string(&told).expect("written");
             assert!(!kept.contains("hunter"), "{kept}");
             assert_eq!(told.model.as_deref(), Some("opus"));
-            let mark = if matches!(words, Words::Freed(_)) {
+            let mark = if words.why_held_back().is_none() {
                 "[secret TOKEN]"
             } else {
                 "held back"
             };
             assert!(kept.contains(mark), "{kept}");
         }
-        assert_eq!(outcome.freed(&Words::Whole), outcome);
+        assert_eq!(
+            outcome.freed(&Words::new(Fate::Whole, Places::default())),
+            outcome
+        );
     }
 }

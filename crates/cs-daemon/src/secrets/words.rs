@@ -5,9 +5,18 @@ use std::sync::Arc;
 
 use cs_secrets::{Redactor, SecretName};
 
+use crate::places::Places;
+
 /// What the words of an attempt become.
 #[derive(Debug, Clone)]
-pub(crate) enum Words {
+pub(crate) struct Words {
+    of: Fate,
+    places: Places,
+}
+
+/// What its secrets make of the words of an attempt.
+#[derive(Debug, Clone)]
+pub(crate) enum Fate {
     /// They stay: it was given no secret.
     Whole,
     /// They stay without the secrets.
@@ -16,7 +25,7 @@ pub(crate) enum Words {
     HeldBack(String),
 }
 
-impl Words {
+impl Fate {
     /// Words that may have secrets in them that nobody can look for.
     pub(super) fn held_back(names: &BTreeSet<SecretName>) -> Self {
         let names: Vec<&str> = names.iter().map(SecretName::as_str).collect();
@@ -31,39 +40,51 @@ impl Words {
     pub(super) fn unnamed() -> Option<SecretName> {
         "unknown".parse().ok()
     }
+}
+
+impl Words {
+    /// Words of which this becomes, without these places.
+    pub(crate) fn new(of: Fate, places: Places) -> Self {
+        Self { of, places }
+    }
+
+    /// Says why they are held back, where they are.
+    pub(crate) fn why_held_back(&self) -> Option<&str> {
+        match &self.of {
+            Fate::HeldBack(sentence) => Some(sentence),
+            Fate::Whole | Fate::Freed(_) => None,
+        }
+    }
 
     /// What a text becomes.
     pub(crate) fn free(&self, text: &str) -> String {
-        match self {
-            Self::Whole => text.to_owned(),
-            Self::Freed(redactor) => redactor.redact_cut(text),
+        match &self.of {
             // Nothing was said.
-            Self::HeldBack(_) if text.trim().is_empty() => text.to_owned(),
-            Self::HeldBack(sentence) => sentence.clone(),
+            Fate::HeldBack(_) if text.trim().is_empty() => text.to_owned(),
+            Fate::HeldBack(sentence) => sentence.clone(),
+            Fate::Whole | Fate::Freed(_) => self.free_name(text),
         }
     }
 
     /// What becomes of a text that is ours, or the person's: it is never held back.
     pub(crate) fn free_name(&self, text: &str) -> String {
-        match self {
-            Self::Whole | Self::HeldBack(_) => text.to_owned(),
-            Self::Freed(redactor) => redactor.redact_cut(text),
+        match &self.of {
+            Fate::Whole | Fate::HeldBack(_) => self.places.hide(text),
+            Fate::Freed(redactor) => self.places.hide(&redactor.redact_cut(text)),
         }
     }
 
     /// What a text becomes that may be missing; it is where the words are held back.
     pub(crate) fn free_or_none(&self, text: Option<&str>) -> Option<String> {
-        match self {
-            Self::Whole | Self::Freed(_) => text.map(|text| self.free(text)),
-            Self::HeldBack(_) => None,
-        }
+        text.filter(|_| self.why_held_back().is_none())
+            .map(|text| self.free(text))
     }
 
     /// What texts become; none of them where the words are held back.
     pub(crate) fn free_all(&self, texts: &[String]) -> Vec<String> {
-        match self {
-            Self::Whole | Self::Freed(_) => texts.iter().map(|text| self.free(text)).collect(),
-            Self::HeldBack(_) => Vec::new(),
+        match &self.of {
+            Fate::Whole | Fate::Freed(_) => texts.iter().map(|text| self.free(text)).collect(),
+            Fate::HeldBack(_) => Vec::new(),
         }
     }
 }

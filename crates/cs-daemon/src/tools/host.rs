@@ -52,7 +52,7 @@ impl AttemptHost {
     async fn words(&self) -> Words {
         let (run, epoch) = (self.of.row.run, self.of.row.epoch);
         self.cx.secrets.know_missing(run, epoch).await;
-        self.cx.secrets.words_of(run, epoch)
+        self.cx.words_of(&self.of.row)
     }
 
     /// Notes what the agent wants of people, unless it has asked already. Returns the id under which it is noted.
