@@ -22,7 +22,7 @@ echo "$*" >>"$out/argv"
 session=none
 for word in "$@"; do
     case $before in --session-id | --resume | resume) session=$word ;; esac
-    case $word in *-*-*-*-*) session=$word ;; esac
+    case $word in */*) ;; *-*-*-*-*) session=$word ;; esac
     before=$word
 done
 cat >"$out/prompt"
