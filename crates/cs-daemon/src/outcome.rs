@@ -118,10 +118,12 @@ impl Task {
                 ask,
                 question,
                 choices,
+                text,
             } => Self::Asked {
                 ask: *ask,
                 question: words.free(question),
                 choices: words.free_all(choices),
+                text: words.free_or_none(text.as_deref()),
             },
             Self::Offered {
                 ask,

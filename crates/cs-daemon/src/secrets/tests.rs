@@ -198,6 +198,7 @@ async fn every_text_of_an_outcome_is_freed_or_held_back() {
             ask,
             question: text(),
             choices: vec![text(), text()],
+            text: Some(text()),
         },
         Task::Offered {
             ask,
