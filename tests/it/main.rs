@@ -8,6 +8,7 @@ mod crashes;
 mod crowd;
 mod desk;
 mod gone;
+mod http_tools;
 mod landing;
 mod left_behind;
 mod limits;

@@ -16,8 +16,22 @@ pub struct AgentChoices {
     pub permissions: Option<Permissions>,
     /// Whether the person's own settings of the agent hold.
     pub settings: OwnSettings,
+    /// How it reaches the panel's tools.
+    pub tools: ToolsBy,
     /// Variables that it gets beside its environment. No secrets: the environment of a process can be read.
     pub env: BTreeMap<String, String>,
+}
+
+/// How an agent reaches the panel's tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToolsBy {
+    /// Through a server that it starts in its own tree. It outlives the daemon.
+    #[default]
+    Stdio,
+    /// Over HTTP on the loopback, for an agent that cannot start one.
+    Http,
+    /// Not at all.
+    None,
 }
 
 impl AgentChoices {

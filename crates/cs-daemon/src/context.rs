@@ -14,6 +14,7 @@ use crate::pause::PauseNote;
 use crate::report::chain;
 use crate::secrets::Secrets;
 use crate::state::StateDir;
+use crate::tools::HttpTools;
 use cs_record::RecordError;
 
 /// The parts of a daemon that its tasks share.
@@ -25,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) secrets: Secrets,
     /// Tells the loop that something changed.
     pub(crate) wake: Notify,
+    /// Where agents reach their tools that cannot start a server.
+    pub(crate) http: HttpTools,
     /// The moves of bases. A daemon that leaves waits for them: half a move would stay in the person's files.
     pub(crate) moves: Mutex<JoinSet<()>>,
 }

@@ -24,6 +24,7 @@ use crate::publications::Publications;
 use crate::report::chain;
 use crate::secrets::Secrets;
 use crate::state::StateLock;
+use crate::tools::HttpTools;
 
 mod claims;
 mod ending;
@@ -217,6 +218,7 @@ impl Daemon {
         let presence =
             Presence::begin(&state.daemons(), deps.ids.secret(), boot_id).map_err(DaemonError::State)?;
         let secrets = Secrets::new(Arc::clone(&deps.secrets), journal.clone(), state.clone());
+        let http = HttpTools::new(state.clone());
         Ok(Self {
             cx: Arc::new(Context {
                 deps,
@@ -225,6 +227,7 @@ impl Daemon {
                 secrets,
                 wake: Notify::new(),
                 moves: Mutex::default(),
+                http,
             }),
             lock,
             presence,

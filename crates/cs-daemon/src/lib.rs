@@ -44,7 +44,7 @@ pub use agents::{AgentSetup, AgentTable, Agents, FixedAgents};
 pub use attempt::{BROUGHT, FELL_BACK, Sandbox, SetupStatus, setup_status};
 pub use borders::{Border, Borders};
 pub use bounds::Bounds;
-pub use choices::AgentChoices;
+pub use choices::{AgentChoices, ToolsBy};
 pub use daemon::{Daemon, DaemonError, Ended, GoingOn, LandingLeft, LandingStage, Mode};
 pub use deps::{
     AgentRules, Checkouts, Deps, LandingPolicy, MachineIdentity, Preparation, RecordPorts, Reporter,

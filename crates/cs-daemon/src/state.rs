@@ -188,6 +188,11 @@ impl StateDir {
         self.root.join("executions")
     }
 
+    /// Returns where the port of the tools is noted.
+    pub(crate) fn tools_port(&self) -> PathBuf {
+        self.root.join("tools.port")
+    }
+
     /// Returns where the ranges of ports are noted.
     pub(crate) fn ports(&self) -> PathBuf {
         self.root.join("ports.json")

@@ -81,6 +81,14 @@ impl HarnessKind {
         }
     }
 
+    /// Whether an agent of this kind can be given tools that it calls over HTTP with a secret that stands in no argument and no variable.
+    pub const fn takes_tools_over_http(self) -> bool {
+        match self {
+            Self::Claude | Self::Opencode | Self::Pi | Self::Acp => true,
+            Self::Codex | Self::Plain | Self::JsonLines => false,
+        }
+    }
+
     /// Whether it drives any command, which a person has named and so agreed to.
     pub const fn is_command(self) -> bool {
         matches!(self, Self::Plain | Self::JsonLines)

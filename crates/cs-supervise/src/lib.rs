@@ -74,7 +74,7 @@ pub use glance::{Glance, Life, Load, glance};
 pub use hold::{Containment, ExecutionSpec, Feature, GoError, Held, HoldError, Lack, MAX_PROMPT_BYTES, hold};
 pub use identity::{BootId, NamedProcess, ProcessIdentity, Protocol, ShimIdentity};
 pub use in_process::{Execution, HeldInProcess, RunningInProcess, hold_in_process};
-pub use kin::{belongs_to, is_in_execution};
+pub use kin::{belongs_to, holds_connection, is_in_execution};
 pub use left_over::{LeftOver, await_left_over};
 pub use limits::{Lease, LeaseEnd, Limit, Limits};
 pub use pause::{PauseError, PausedBy, Pauser};

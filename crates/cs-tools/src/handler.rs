@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 
 use crate::call::{Answer, Call, Caller};
 use crate::host::{Host, HostError, Standing};
+use crate::name::with_content;
 use crate::tool::{Called, Failure, Tool};
 use crate::tools;
 
@@ -45,6 +46,10 @@ impl Tools {
     /// Carries out a call of an attempt that is known to be the one that calls. The same call again does nothing more and says the same.
     /// A fault in it is one of this call alone.
     pub async fn call(&self, caller: &Caller, call: Call) -> Outcome {
+        let call = Call {
+            id: with_content(&call),
+            ..call
+        };
         let (caller, tool) = (*caller, call.tool.clone());
         let this = self.clone();
         let mut called = JoinSet::new();

@@ -63,6 +63,12 @@ impl HttpDoor {
         self.port
     }
 
+    /// Where the agent of an attempt finds its tools.
+    #[must_use]
+    pub fn url(&self, caller: &Caller) -> String {
+        format!("http://127.0.0.1:{}{}", self.port, front::path(caller))
+    }
+
     /// Hears an attempt from now on, until what is returned is dropped. One that is heard already is heard with the new token only.
     #[must_use]
     pub fn register(&self, of: Attempted, tools: Tools, sockets: Arc<dyn Sockets>) -> Registered {
@@ -74,7 +80,7 @@ impl HttpDoor {
             caller,
             room,
             rooms: Arc::clone(&self.rooms),
-            url: format!("http://127.0.0.1:{}{}", self.port, front::path(&caller)),
+            url: self.url(&caller),
         }
     }
 

@@ -1,4 +1,4 @@
-//! How a call is named.
+//! How a call is named. Whatever its name, what it is belongs to it: one name for two things is two calls.
 //!
 //! An agent's own name of it, where it tells one, is the same in its next process and over each door. Without one, a bridge names it by
 //! itself and the number of the request: its next life never takes a call for one of the last. Over HTTP nothing tells one process of an
@@ -12,7 +12,7 @@ use rmcp::model::{RequestId, RequestMetaObject};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::call::CallId;
+use crate::call::{Call, CallId};
 
 /// Where agents put their own names of a call.
 const OWN: [&str; 2] = ["claudecode/toolUseId", "callId"];
@@ -46,7 +46,20 @@ pub(crate) fn by_content(tool: &str, arguments: &Map<String, Value>, id: &Reques
         RequestId::String(text) => feed_text(&mut hash, &format!("{text:?}")),
     }
     feed_object(&mut hash, arguments);
-    let mut name = "content/".to_owned();
+    hexadecimal("content/", hash)
+}
+
+/// A call by its name and by what it is: an agent that uses a name again for something else makes another call.
+pub(crate) fn with_content(call: &Call) -> CallId {
+    let mut hash = Sha256::new();
+    feed_text(&mut hash, call.id.as_str());
+    feed_text(&mut hash, &call.tool);
+    feed_object(&mut hash, &call.arguments);
+    hexadecimal("call/", hash)
+}
+
+fn hexadecimal(kind: &str, hash: Sha256) -> CallId {
+    let mut name = kind.to_owned();
     for byte in hash.finalize() {
         write!(name, "{byte:02x}").expect("a string takes everything");
     }

@@ -8,8 +8,8 @@ use crate::call::Answer;
 
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
-const NOBODY: &str = "Nobody is there to carry this out now. Call it again later, or end your turn with your question or your result as \
-                      text: nothing is lost.";
+const NOBODY: &str = "Nobody could carry this out in time; it may be done later all the same. Call it again later, or end your turn with \
+                      your question or your result as text: nothing is lost.";
 
 /// Makes a call until one has an answer or the time is up. It is done once, however often it is made.
 pub(crate) async fn until_answered<F, T>(within: Duration, once: F) -> Answer

@@ -231,6 +231,10 @@ fn keep_ended_for(cx: &Context, started: Started, why: EndedFor, end: End) -> Re
     }
     let task = match why {
         EndedFor::FellBack => return keep_fallen_back(cx, started, &end),
+        EndedFor::ToolsLost => Task::failed(
+            FailureClass::Interrupted,
+            "the port at which it called its tools was lost; it goes on with another".to_owned(),
+        ),
         EndedFor::Silent { class, reason } => Task::failed(class, reason),
         EndedFor::UsedUp { budget, reason } => Task::Capped { budget, reason },
         EndedFor::Trouble { trouble } => {

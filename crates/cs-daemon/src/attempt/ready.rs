@@ -24,7 +24,7 @@ use crate::doubt::Doubt;
 use crate::executions::SessionPlace;
 use crate::ports::{PORTS_EACH, port_base};
 use crate::prompt::{Place, compose, tell_of_tools};
-use crate::tools::tools_for;
+use crate::tools::{Given, tools_for};
 use crate::{AgentChoices, AgentRules, AgentSetup};
 
 /// Everything that a start needs.
@@ -72,7 +72,7 @@ pub(crate) async fn make_ready(
         mut files,
     } = ground(cx, row, brief).await?;
     let execution = cx.state.execution(execution);
-    let (tools, token) = tools_for(cx, &execution).unzip();
+    let given = tools_of(cx, row, &execution, &leave.choices).await?;
     let facts = RunFacts {
         new_session: cx.deps.ids.uuid_v7().to_string(),
         model: leave.choices.model.clone(),
@@ -81,7 +81,7 @@ pub(crate) async fn make_ready(
         settings: leave.choices.settings,
         given: taken_in(cx, &row.agent, harness.kind(), &leave.choices.env)?,
         bridge: cx.deps.settings.bridge.clone(),
-        tools,
+        tools: given.tools,
         cwd: in_utf8(&cwd)?,
         private_dir: in_utf8(&execution)?,
         most_turns: agent.bounds.turns,
@@ -102,7 +102,7 @@ pub(crate) async fn make_ready(
         state: cx.state.root(),
         execution: &execution,
         files: &launch.files,
-        tools: cx.deps.settings.bridge.as_deref().filter(|_| token.is_some()),
+        tools: given.program.as_deref(),
         has_setup: setup.is_some(),
         env: &env,
     };
@@ -115,13 +115,24 @@ pub(crate) async fn make_ready(
     let mut spec = ExecutionSpec::new(argv, env, cwd);
     spec.limits = agent.limits;
     spec.containment = agent.containment;
-    files.extend(launch.files.into_iter().chain(token));
+    files.extend(launch.files.into_iter().chain(given.files));
     Ok(Ready {
         harness,
         spec,
         files,
         prompt: launch.stdin,
     })
+}
+
+/// What an agent is given to reach its tools.
+async fn tools_of(
+    cx: &Context,
+    row: &ClaimedRun,
+    execution: &Path,
+    choices: &AgentChoices,
+) -> Result<Given, Unready> {
+    let given = tools_for(cx, row, execution, choices.tools).await;
+    given.map_err(|error| local(row, "no port for its tools can be had", &error))
 }
 
 /// Makes sure that nothing is known that keeps the agent from any work on this machine.

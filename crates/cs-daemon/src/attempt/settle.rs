@@ -88,7 +88,7 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
     cx.save_tree(&card, run, epoch, "an attempt ended").await;
     let file = cx.deps.executions.attempt(&name).await;
     cx.secrets.know_missing(run, epoch).await;
-    let word = word_of(cx, &name, harness.as_ref(), &mut ended)?;
+    let word = word_of(cx, (&name, &started.attempt()), harness.as_ref(), &mut ended).await?;
     let end = End::of(cx, started.row(), (name, harness, file), (ended, word))?;
     if end.was_cut_short() {
         if let Some(session) = end.session() {

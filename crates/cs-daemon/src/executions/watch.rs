@@ -41,6 +41,8 @@ pub(crate) enum EndedFor {
     },
     /// It did not go on with the conversation that it was asked to go on with, and began a new one.
     FellBack,
+    /// The address at which it calls its tools is not this daemon's any more.
+    ToolsLost,
     /// It has used up a budget.
     UsedUp {
         /// Which.
@@ -52,7 +54,7 @@ pub(crate) enum EndedFor {
 
 impl EndedFor {
     /// Notes it beside the execution, once.
-    pub(super) fn write(&self, dir: &ExecutionDir) {
+    pub(crate) fn write(&self, dir: &ExecutionDir) {
         if let Err(error) = beside::write(dir, NAME, self) {
             tracing::warn!(%error, dir = %dir.path().display(), "why the agent is ended could not be noted");
         }
@@ -281,7 +283,7 @@ mod tests {
         match verdict? {
             EndedFor::Silent { class, .. } => Some(class),
             EndedFor::Trouble { trouble } => Some(trouble.class),
-            EndedFor::UsedUp { .. } | EndedFor::FellBack => None,
+            EndedFor::UsedUp { .. } | EndedFor::FellBack | EndedFor::ToolsLost => None,
         }
     }
 

@@ -1,14 +1,16 @@
 //! What an agent has said through its tools: one line of JSON each, on the disk before anybody acts on it.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use cs_harness::Event;
 use cs_model::AskId;
 use cs_supervise::ExecutionDir;
 use cs_tools::{Answer, CallId};
+use cs_worktree::plain;
 use serde::{Deserialize, Serialize};
 
 const NAME: &str = "tools.jsonl";
@@ -115,13 +117,15 @@ pub(crate) struct Said {
 impl Said {
     /// Opens what is there, or begins it. What a crash cut off in the middle of a line was acted on by nobody, and goes.
     pub(crate) fn open(dir: &ExecutionDir) -> io::Result<Self> {
+        let path = dir.path().join(NAME);
+        set_aside(&path)?;
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
             .mode(0o600)
-            .open(dir.path().join(NAME))?;
+            .open(path)?;
         let (state, whole) = read(&mut file)?;
         file.set_len(whole)?;
         file.seek(SeekFrom::Start(whole))?;
@@ -182,6 +186,19 @@ impl Said {
     }
 }
 
+/// Puts away what an agent's shell has put in the place of the file.
+fn set_aside(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_file() => Ok(()),
+        Ok(_) => {
+            tracing::warn!(path = %path.display(), "something else stands where it is kept what an agent says through its tools");
+            fs::rename(path, path.with_extension("aside"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// How far the agent of an execution says it is, where it has said so through its tools.
 #[must_use]
 pub fn progress_of(dir: &ExecutionDir) -> Option<String> {
@@ -189,7 +206,7 @@ pub fn progress_of(dir: &ExecutionDir) -> Option<String> {
 }
 
 fn look(dir: &ExecutionDir) -> io::Result<State> {
-    match File::open(dir.path().join(NAME)) {
+    match plain::open_itself(&dir.path().join(NAME)) {
         Ok(mut file) => Ok(read(&mut file)?.0),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::default()),
         Err(error) => Err(error),
@@ -206,7 +223,14 @@ fn read(file: &mut File) -> io::Result<(State, u64)> {
         if line.last() != Some(&b'\n') {
             break;
         }
-        state.apply(serde_json::from_slice(line)?);
+        match serde_json::from_slice(line) {
+            Ok(line) => state.apply(line),
+            // Somebody else has written there, or a later version: what stands before it holds.
+            Err(error) => {
+                tracing::warn!(%error, "what an agent said through its tools is not understood from byte {whole} on");
+                break;
+            }
+        }
         whole += line.len() as u64;
     }
     Ok((state, whole))
@@ -214,8 +238,6 @@ fn read(file: &mut File) -> io::Result<(State, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn question(number: u128) -> Word {
@@ -257,6 +279,36 @@ mod tests {
             said.say(question(2)).expect("it goes on");
             assert_eq!(Said::word_of(&dir).expect("readable"), Some(question(2)), "{cut}");
         }
+    }
+
+    #[test]
+    fn what_somebody_else_puts_there_loses_nothing_and_holds_nobody_up() {
+        let (_temp, dir) = scratch();
+        let path = dir.path().join(NAME);
+        Said::open(&dir).expect("begun").say(question(1)).expect("noted");
+        let noted = fs::read(&path).expect("there");
+        fs::write(&path, [&noted[..], b"garbage\n", &noted[..]].concat()).expect("written");
+        assert_eq!(Said::word_of(&dir).expect("readable"), Some(question(1)));
+        let mut said = Said::open(&dir).expect("opened");
+        said.say(question(2)).expect("noted");
+        assert_eq!(Said::word_of(&dir).expect("readable"), Some(question(2)));
+
+        fs::remove_file(&path).expect("removed");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            0o600.into(),
+            0,
+        )
+        .expect("a pipe");
+        assert!(Said::word_of(&dir).is_err());
+        assert_eq!(progress_of(&dir), None);
+        Said::open(&dir)
+            .expect("it is put away")
+            .say(question(3))
+            .expect("noted");
+        assert_eq!(Said::word_of(&dir).expect("readable"), Some(question(3)));
     }
 
     #[test]

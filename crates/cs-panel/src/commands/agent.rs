@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use cs_daemon::AgentChoices;
+use cs_daemon::{AgentChoices, ToolsBy};
 use cs_harness::{AgentConfig, HarnessKind};
 use cs_model::{AgentName, CardId};
 use cs_record::{CardFilter, Route};
@@ -161,6 +161,7 @@ fn add(app: &App, args: AddArgs) -> Result<(), Failure> {
         effort: args.effort.map(|Word(word)| word),
         permissions: args.permissions.map(Into::into),
         settings: args.settings.into(),
+        tools: ToolsBy::default(),
         env: BTreeMap::new(),
     };
     let agent =

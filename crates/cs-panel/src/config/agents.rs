@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cs_daemon::AgentChoices;
+use cs_daemon::{AgentChoices, ToolsBy};
 use cs_harness::{HarnessKind, OwnSettings, Permissions};
 use serde::Deserialize;
 
@@ -34,6 +34,8 @@ struct Keys {
     #[serde(default)]
     settings: Own,
     #[serde(default)]
+    tools: By,
+    #[serde(default)]
     env: Variables,
     containment: Option<Means>,
     #[serde(default)]
@@ -63,6 +65,12 @@ impl TryFrom<Keys> for Agent {
         if keys.settings == Own::ShutOut && !kind.shuts_out() {
             return Err(no_shut_out(kind));
         }
+        if keys.tools == By::Http && !kind.takes_tools_over_http() {
+            return Err(format!(
+                "`tools = \"http\"` does not fit: an agent with the harness `{kind}` cannot be given its tools that way, so say \"stdio\" or \
+                 leave it out"
+            ));
+        }
         Ok(Self {
             argv,
             kind,
@@ -71,6 +79,7 @@ impl TryFrom<Keys> for Agent {
                 effort: keys.effort.map(|Word(word)| word),
                 permissions: keys.permissions.map(Permissions::from),
                 settings: keys.settings.into(),
+                tools: keys.tools.into(),
                 env: keys.env.0,
             },
             containment: keys.containment,
@@ -122,6 +131,26 @@ impl From<Own> for OwnSettings {
         match own {
             Own::Use => Self::Use,
             Own::ShutOut => Self::ShutOut,
+        }
+    }
+}
+
+/// How an agent reaches the panel's tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum By {
+    #[default]
+    Stdio,
+    Http,
+    None,
+}
+
+impl From<By> for ToolsBy {
+    fn from(by: By) -> Self {
+        match by {
+            By::Stdio => Self::Stdio,
+            By::Http => Self::Http,
+            By::None => Self::None,
         }
     }
 }

@@ -28,6 +28,7 @@ fn possible(key: &str) -> Option<&'static str> {
         "model" | "effort" => "a word in quotes",
         "permissions" => "\"edit\" or \"full\"",
         "settings" => "\"use\" or \"shut-out\"",
+        "tools" => "\"stdio\", \"http\" or \"none\"",
         "env" => "a table such as { NAME = \"value\" }",
         "containment" => "\"best\" or \"namespace\"",
         "wall" => "a time in quotes such as \"24h\", or \"none\"",

@@ -187,6 +187,30 @@ async fn a_daemon_that_says_nothing_is_given_up_at_the_same_time() {
 }
 
 #[tokio::test]
+async fn a_name_that_is_used_again_for_something_else_is_another_call() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let mut agent = Agent::greeted(&place, "a", LONG).await;
+    let report = agent
+        .call("report_progress", json!({"text": "half"}), Some("call_0"))
+        .await;
+    let ask = agent
+        .call("ask", json!({"question": "Which?"}), Some("call_0"))
+        .await;
+    let other = agent
+        .call("ask", json!({"question": "And when?"}), Some("call_0"))
+        .await;
+    let again = agent
+        .call("ask", json!({"question": "Which?"}), Some("call_0"))
+        .await;
+    assert!(!report.1 && !ask.1 && !other.1, "{report:?} {ask:?} {other:?}");
+    assert_ne!(report.0, ask.0);
+    assert_eq!(ask, again);
+    assert_eq!(place.host.rows.lock().unwrap().asks.len(), 2);
+    daemon.abort();
+}
+
+#[tokio::test]
 async fn the_agents_own_name_of_a_call_is_the_same_call_in_the_next_bridge() {
     let place = Place::new();
     let daemon = place.daemon();
