@@ -18,6 +18,7 @@ mod probes;
 mod push;
 mod real_agents;
 mod record;
+mod rules;
 mod sandbox;
 #[cfg(feature = "bwrap-tests")]
 mod sandboxed;

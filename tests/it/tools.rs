@@ -203,7 +203,16 @@ fn an_agent_does_not_answer_accept_or_stop() {
         desk.state().display()
     );
     let out = desk.path("outside/said").display().to_string();
-    let tries = ["answer x y", "land x", "stop x", "close x", "execution dismiss x"];
+    let tries = [
+        "answer x y",
+        "land x",
+        "stop x",
+        "close x",
+        "execution dismiss x",
+        "rule add x",
+        "rule edit x y",
+        "rule rm x",
+    ];
     let script: String = tries
         .iter()
         .map(|what| format!("{panel} {what} 2>>'{out}'; echo \"$?\" >>'{out}.codes'\n"))
@@ -216,7 +225,8 @@ fn an_agent_does_not_answer_accept_or_stop() {
     desk.run_once();
     let codes = fs::read_to_string(desk.path("outside/said.codes")).expect("it tried");
     let said = fs::read_to_string(desk.path("outside/said")).expect("it was told");
-    assert_eq!(codes, "3\n3\n3\n3\n3\n3\n0\n", "{said}");
+    let refused = "3\n".repeat(tries.len() + 1);
+    assert_eq!(codes, refused + "0\n", "{said}");
     assert_eq!(
         said.matches("is for a person to decide").count(),
         tries.len() + 1,

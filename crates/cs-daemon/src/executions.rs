@@ -31,8 +31,8 @@ use cs_supervise::{
 };
 
 pub use allowance::{Allowance, Alone};
-pub use attempt_file::AttemptFile;
 pub(crate) use attempt_file::plain_harness;
+pub use attempt_file::{AttemptFile, RuleTold};
 pub use errors::last_words;
 pub use follow::LostSight;
 pub(crate) use meter::Meter;

@@ -52,8 +52,8 @@ pub use deps::{
 };
 pub use executions::{
     Allowance, Alone, AttemptFile, ExecutionEnd, ExecutionNote, Executions, Found, HeldExecution,
-    HoldTrouble, Launch, LostSight, Patience, RunningExecution, SessionPlace, ShimExecutions, StopLevel,
-    StopSwitch, VerifyFile, execution_name, is_done, last_words,
+    HoldTrouble, Launch, LostSight, Patience, RuleTold, RunningExecution, SessionPlace, ShimExecutions,
+    StopLevel, StopSwitch, VerifyFile, execution_name, is_done, last_words,
 };
 pub use host::{Host, ThisHost};
 pub use leftovers::{

@@ -3,11 +3,15 @@
 //! The person's words come first and unchanged; what the system adds stands below, marked as such. A run whose agent has
 //! no native session of its own gets the conversation so far.
 
+mod data;
+mod rules;
+
 use cs_harness::{GivenAnswer, HarnessKind, RunFacts, Wake};
 use cs_journal::{ClaimedRun, Woke};
 use cs_model::{AskState, Author, TurnState};
 use cs_record::{Ask, RunBrief, Turn};
 
+use self::rules::rules_block;
 use crate::attempt::Conversation;
 
 /// Where the agent works.
@@ -52,6 +56,7 @@ pub(crate) fn compose(
     parts.extend(brief.questions.iter().map(child_question));
     parts.extend(children(brief, claimed));
     parts.extend(why(&claimed.woke));
+    parts.extend(rules_block(claimed, brief, conversation));
     parts.push(place_block(claimed, place));
     RunFacts {
         card: claimed.card.short(),

@@ -88,6 +88,8 @@ ids! {
     CodebaseId = "codebase";
     /// Names a landing: one merge of a card's work into its base.
     LandingId = "landing";
+    /// Names a standing rule: a text that agents are told at each of their starts.
+    RuleId = "rule";
 }
 
 impl OperationId {

@@ -20,7 +20,9 @@ mod time;
 pub use card::{
     AskState, AskTo, Author, CardState, InvalidPriority, Opening, PauseKind, Priority, TurnState,
 };
-pub use ids::{AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, ParseIdError, RunId, TurnId};
+pub use ids::{
+    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, ParseIdError, RuleId, RunId, TurnId,
+};
 pub use landing::{LandMethod, LandingState, LandingTarget, Publish};
 pub use names::{AgentName, InvalidName, Person};
 pub use ports::{Clock, IdSource};

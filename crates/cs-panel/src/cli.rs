@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::app::App;
 use crate::commands::{
     self, agent, answer, card, cards, codebase, demo, diff, execution, gc, land, limit, mcp, open, pause, ps,
-    run, salvage, secret, send, show, stop, tail,
+    rule, run, salvage, secret, send, show, stop, tail,
 };
 use crate::env::{self, Env};
 use crate::failure::Failure;
@@ -120,6 +120,9 @@ pub(crate) enum Command {
     /// Register codebases: the git repositories that agents work on.
     #[command(subcommand)]
     Codebase(codebase::CodebaseCommand),
+    /// Keep rules that agents are told at each of their starts.
+    #[command(subcommand)]
+    Rule(rule::RuleCommand),
     /// Keep values that agents of a codebase may ask for and that never reach the record.
     #[command(subcommand)]
     Secret(secret::SecretCommand),

@@ -20,6 +20,7 @@ pub(crate) mod open;
 pub(crate) mod pause;
 mod place;
 pub(crate) mod ps;
+pub(crate) mod rule;
 pub(crate) mod run;
 pub(crate) mod salvage;
 pub(crate) mod secret;
@@ -32,6 +33,7 @@ use crate::app::App;
 use crate::cli::Command;
 use crate::failure::Failure;
 use execution::ExecutionCommand;
+use rule::RuleCommand;
 
 /// What is a person's to decide.
 fn for_people(command: &Command) -> Option<&'static str> {
@@ -40,6 +42,9 @@ fn for_people(command: &Command) -> Option<&'static str> {
         Command::Land(args) if !args.is_dry_run() => Some("land"),
         Command::Stop(_) => Some("stop"),
         Command::Close(_) => Some("close"),
+        Command::Rule(RuleCommand::Add(_)) => Some("rule add"),
+        Command::Rule(RuleCommand::Edit(_)) => Some("rule edit"),
+        Command::Rule(RuleCommand::Rm(_)) => Some("rule rm"),
         Command::Execution(ExecutionCommand::Dismiss(_)) => Some("execution dismiss"),
         _ => None,
     }
@@ -86,6 +91,7 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Agent(command) => agent::agent(app, command).await,
         Command::Agents { command } => agent::agents(app, command).await,
         Command::Secret(command) => secret::secret(app, command).await,
+        Command::Rule(command) => rule::rule(app, command).await,
         Command::Codebase(command) => codebase::codebase(app, command).await,
         Command::Demo(args) => demo::demo(app, &args).await,
         Command::AgentScript { .. } | Command::Acp { .. } | Command::Mcp(_) => Err(Failure::plain(

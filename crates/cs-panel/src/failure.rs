@@ -62,6 +62,7 @@ impl From<RecordError> for Failure {
                 ..
             } => "; `cs-panel asks` lists the open ones",
             RecordError::NotFound { what: "codebase", .. } => "; `cs-panel codebase list` lists them",
+            RecordError::NotFound { what: "rule", .. } => "; `cs-panel rule list` lists them",
             RecordError::Ambiguous { .. } => "; give more of its digits",
             RecordError::Away(_) => "; nothing was written that is not whole, try again",
             RecordError::Corrupt(_) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cs_daemon::{RecordPorts, StateDir};
 use cs_postgres::{OpenError, PostgresStore, Settings};
-use cs_record::{CardReads, Codebases, Housekeeping, Machines, PeopleActs, Record, RowStore};
+use cs_record::{CardReads, Codebases, Housekeeping, Machines, PeopleActs, Record, RowStore, StandingRules};
 use cs_sqlite::SqliteStore;
 use cs_worktree::plain;
 
@@ -25,6 +25,8 @@ pub(crate) struct Ports {
     pub(crate) reads: Arc<dyn CardReads>,
     /// The codebases.
     pub(crate) codebases: Arc<dyn Codebases>,
+    /// Standing rules.
+    pub(crate) standing: Arc<dyn StandingRules>,
     /// Machines, pauses and limits.
     pub(crate) machines: Arc<dyn Machines>,
     /// What the record forgets.
@@ -153,6 +155,7 @@ impl Ports {
             acts: record.clone(),
             reads: record.clone(),
             codebases: record.clone(),
+            standing: record.clone(),
             machines: record.clone(),
             daemon: RecordPorts {
                 claims: record.clone(),

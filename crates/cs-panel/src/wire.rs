@@ -3,6 +3,7 @@
 
 mod agent;
 mod landing;
+mod rule;
 
 use cs_model::{
     AskId, AskState, Author, CardId, CardState, CodebaseId, LandingState, MachineId, OperationId, PauseKind,
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 pub(crate) use agent::AgentWire;
 pub(crate) use landing::{LandingWire, PolicyWire, PreviewWire};
+pub(crate) use rule::RuleWire;
 
 use crate::standstill::{Standstill, Standstills};
 

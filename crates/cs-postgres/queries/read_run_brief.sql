@@ -17,5 +17,8 @@ select json_build_object(
     'questions', coalesce((
         select json_agg(a order by a.asked_at, a.id) from runs k join asks a on a.run_id = k.id
         where k.parent_id = r.id and a.card_id = c.id and a.state = 'open' and a.addressee = 'parent'
-          and a.given = r.epoch), '[]'))::text
+          and a.given = r.epoch), '[]'),
+    'rules', coalesce((
+        select json_agg(s order by s.codebase_id nulls first, s.created_at, s.id) from standing_rules s
+        where s.codebase_id is null or s.codebase_id = r.codebase_id), '[]'))::text
 from runs r join cards c on c.id = r.card_id where r.id = $1

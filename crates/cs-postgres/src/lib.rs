@@ -27,6 +27,7 @@ mod row_cards;
 mod row_limits;
 mod row_runs;
 mod settings;
+mod standing;
 mod statement;
 mod store;
 mod text;

@@ -18,7 +18,7 @@ use crate::text::stored_opt;
 type Number = QueryScalar<'static, Postgres, i64, PgArguments>;
 
 /// Runs a statement that returns one number.
-async fn number(
+pub(crate) async fn number(
     connection: &mut PgConnection,
     Sql { name, text }: Sql,
     bind: impl FnOnce(Number) -> Number,

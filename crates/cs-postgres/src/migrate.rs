@@ -58,6 +58,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         usable_from: 5,
         sql: include_str!("../migrations/0007_usage.sql"),
     },
+    // An older binary tells its agents no rules.
+    Migration {
+        version: 8,
+        usable_from: 5,
+        sql: include_str!("../migrations/0008_rules.sql"),
+    },
 ];
 
 /// Returns the newest version that a list of steps knows.

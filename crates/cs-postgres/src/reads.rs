@@ -14,6 +14,7 @@ use crate::PostgresStore;
 use crate::load::{Loaded, domain};
 use crate::row_cards::{AskRow, CardRow, TurnRow, free, free_opt, parse};
 use crate::row_runs::{LandingRow, RunRow};
+use crate::standing::RuleRow;
 use crate::store::sql;
 
 #[derive(Deserialize)]
@@ -85,6 +86,7 @@ struct BriefRow {
     brief: Option<String>,
     children: Option<Vec<ChildRow>>,
     questions: Vec<AskRow>,
+    rules: Vec<RuleRow>,
 }
 
 #[derive(Deserialize)]
@@ -124,6 +126,7 @@ pub(crate) async fn run_brief(
         brief: free_opt("run_texts", row.run.id, row.brief)?,
         children: row.children.map(domain).transpose()?,
         questions: domain(row.questions)?,
+        rules: domain(row.rules)?,
     };
     Ok(Some((Run::try_from(row.run)?, brief)))
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, TurnSeq,
+    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId, RunId,
+    TurnSeq,
 };
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LeftOut,
-    Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route, RowStore,
-    Run, RunBrief, Scope, Select, Sift, StoreError, Turn, Writes,
+    AddRule, Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief,
+    LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route,
+    RowStore, Run, RunBrief, Scope, Select, Sift, StandingRule, StoreError, Turn, Writes,
 };
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgArguments;
@@ -23,7 +24,7 @@ use crate::load::from_json;
 use crate::machines::Query;
 use crate::row_runs::JournalStored;
 use crate::settings::{CONNECTIONS, Sessions};
-use crate::{OpenError, Settings, limits, lock, machines, open, reads, retention, write};
+use crate::{OpenError, Settings, limits, lock, machines, open, reads, retention, standing, write};
 
 /// A statement and its name.
 #[derive(Clone, Copy)]
@@ -347,5 +348,26 @@ impl RowStore for PostgresStore {
 
     async fn codebases(&self) -> Result<Vec<Codebase>, StoreError> {
         reads::codebases(self).await
+    }
+
+    async fn add_rule(&self, add: &AddRule) -> Result<StandingRule, StoreError> {
+        standing::add(self, add).await
+    }
+
+    async fn standing_rules(&self) -> Result<Vec<StandingRule>, StoreError> {
+        standing::list(self).await
+    }
+
+    async fn edit_rule(
+        &self,
+        rule: RuleId,
+        body: &str,
+        person: &Person,
+    ) -> Result<Option<StandingRule>, StoreError> {
+        standing::edit(self, rule, body, person).await
+    }
+
+    async fn remove_rule(&self, rule: RuleId) -> Result<bool, StoreError> {
+        standing::remove(self, rule).await
     }
 }

@@ -23,6 +23,9 @@ pub enum Refusal {
     /// The message is empty.
     #[error("the message is empty, nothing was sent")]
     EmptyTurn,
+    /// The rule is empty.
+    #[error("the rule is empty: give its words, or take it away with `cs-panel rule rm`")]
+    EmptyRule,
     /// A text is over its limit.
     #[error("{what} is {bytes} bytes long, the limit is {limit_bytes}")]
     TooLong {
@@ -225,6 +228,7 @@ impl Refusal {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::EmptyTurn
+            | Self::EmptyRule
             | Self::TooLong { .. }
             | Self::BadTitle { .. }
             | Self::BadCodebaseName { .. }

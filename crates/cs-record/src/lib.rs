@@ -26,14 +26,16 @@ pub use evidence::{Evidence, VerifyExit};
 pub use journal::{JournalEntry, JournalRow};
 pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Route, Scope, Serves, Unpark};
 pub use ports::{
-    AcceptLanding, AgentActs, AnswerAsk, CardDetail, CardFilter, CardReads, CardSummary, ChildBrief, Choice,
-    Chosen, Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess, Housekeeping, LandingBrief,
+    AcceptLanding, AddRule, AgentActs, AnswerAsk, CardDetail, CardFilter, CardReads, CardSummary, ChildBrief,
+    Choice, Chosen, Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess, Housekeeping, LandingBrief,
     LandingRecord, LandingResult, LeftProcess, Machines, OldOperation, Peeked, PeopleActs, Plan, Present,
-    RunBrief, Send, SendTo, Sent, StoppedRun,
+    RunBrief, Send, SendTo, Sent, StandingRules, StoppedRun,
 };
 pub use readiness::readiness;
 pub use record::Record;
-pub use rows::{Ask, Card, Codebase, Landing, LeftBehind, Machine, Readiness, ReadyFor, Run, RunText, Turn};
+pub use rows::{
+    Ask, Card, Codebase, Landing, LeftBehind, Machine, Readiness, ReadyFor, Run, RunText, StandingRule, Turn,
+};
 pub use run_usage::RunUsage;
 pub use store::{
     Earlier, Facts, JOURNAL_LIFE, Lock, Locked, Offer, PRESENCE_LIFE, Registered, RowStore, Select,

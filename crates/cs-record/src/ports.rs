@@ -6,6 +6,7 @@ mod housekeeping;
 mod landing;
 mod people;
 mod reads;
+mod standing;
 
 pub use agents::AgentActs;
 pub use daemon::{
@@ -18,3 +19,4 @@ pub use people::{
     AcceptLanding, AnswerAsk, Choice, Chosen, Codebases, HandBack, PeopleActs, Plan, Send, SendTo, Sent,
 };
 pub use reads::{CardDetail, CardFilter, CardReads, CardSummary};
+pub use standing::{AddRule, StandingRules};

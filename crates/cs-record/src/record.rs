@@ -10,6 +10,7 @@ mod machines;
 mod people;
 mod reads;
 mod settlements;
+mod standing;
 
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 use cs_fence::{FenceRow, ProcessFact, TokenHash};
 use cs_model::{
     AgentName, AskId, AskState, AskTo, Author, CardId, CardState, CodebaseId, Epoch, FailureClass,
-    LandMethod, LandingId, LandingState, MachineId, Opening, Person, Priority, RunId, RunKind, RunState,
-    Time, TurnId, TurnSeq, TurnState,
+    LandMethod, LandingId, LandingState, MachineId, Opening, Person, Priority, RuleId, RunId, RunKind,
+    RunState, Time, TurnId, TurnSeq, TurnState,
 };
 use cs_settle::{Offer, Usage};
 
@@ -308,6 +308,33 @@ pub struct Codebase {
     pub name: String,
     /// When it was registered.
     pub created_at: Time,
+}
+
+/// A text that agents are told at each of their starts, until a person changes or removes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StandingRule {
+    /// The id.
+    pub id: RuleId,
+    /// The codebase whose agents are told; nothing tells all.
+    pub codebase: Option<CodebaseId>,
+    /// The words.
+    pub body: String,
+    /// How often its words were written: 1 as it was made.
+    pub version: u32,
+    /// Who wrote them last.
+    pub by: Person,
+    /// When it was made.
+    pub created_at: Time,
+    /// When its words were written last.
+    pub updated_at: Time,
+}
+
+impl StandingRule {
+    /// Says whether agents that work on this codebase, or on none, are told it.
+    #[must_use]
+    pub fn covers(&self, codebase: Option<CodebaseId>) -> bool {
+        self.codebase.is_none() || self.codebase == codebase
+    }
 }
 
 /// A machine, and whether it is there.

@@ -60,8 +60,25 @@ pub const MAX_TITLE_CHARS: usize = 200;
 pub const MAX_BASE_BYTES: usize = 200;
 /// The longest name of a model or an effort, in bytes.
 pub const MAX_CHOICE_BYTES: usize = 200;
+/// How long a standing rule may be.
+pub const MAX_RULE_BYTES: usize = 64 << 10;
 /// How long the name of a codebase may be.
 pub const MAX_CODEBASE_NAME_CHARS: usize = 100;
+
+/// Checks the words of a standing rule.
+pub(crate) fn check_rule(body: &str) -> Result<(), Refusal> {
+    if body.trim().is_empty() {
+        return Err(Refusal::EmptyRule);
+    }
+    if body.len() > MAX_RULE_BYTES {
+        return Err(Refusal::TooLong {
+            what: "the rule",
+            bytes: body.len(),
+            limit_bytes: MAX_RULE_BYTES,
+        });
+    }
+    Ok(())
+}
 
 /// Checks the words of a person.
 fn check_body(what: &'static str, body: &str) -> Result<(), Refusal> {

@@ -5,14 +5,15 @@ use std::fmt;
 use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, Time, TurnId,
-    TurnSeq,
+    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId, RunId, Time,
+    TurnId, TurnSeq,
 };
 
 use crate::journal::JournalRow;
 use crate::{
-    Aggregate, Ask, CardDetail, CardFilter, CardSummary, Codebase, LandingBrief, Limits, Listed, LiveLimit,
-    OldOperation, Park, Pause, Peeked, Present, ReadyFor, Route, Run, RunBrief, Scope, Turn, Writes,
+    AddRule, Aggregate, Ask, CardDetail, CardFilter, CardSummary, Codebase, LandingBrief, Limits, Listed,
+    LiveLimit, OldOperation, Park, Pause, Peeked, Present, ReadyFor, Route, Run, RunBrief, Scope,
+    StandingRule, Turn, Writes,
 };
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -345,6 +346,35 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
     async fn codebases(&self) -> Result<Vec<Codebase>, StoreError>;
+
+    /// Writes a standing rule unless it is there, and returns it as it is then.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn add_rule(&self, add: &AddRule) -> Result<StandingRule, StoreError>;
+
+    /// Lists all standing rules: those for all, then those of codebases by id, each in the order in which they were made.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer, or one of them does not decode.
+    async fn standing_rules(&self) -> Result<Vec<StandingRule>, StoreError>;
+
+    /// Writes other words for a rule, if they are others, and returns it; nothing for one that is not there.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn edit_rule(
+        &self,
+        rule: RuleId,
+        body: &str,
+        person: &Person,
+    ) -> Result<Option<StandingRule>, StoreError>;
+
+    /// Removes a rule; says whether it was there.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn remove_rule(&self, rule: RuleId) -> Result<bool, StoreError>;
 }
 
 /// How long a machine counts as present after its last word.

@@ -1,14 +1,14 @@
 //! What an attempt or a landing is to work on: each one snapshot, without a lock.
 
 use cs_model::{LandingId, RunId, RunKind, TurnSeq};
-use cs_record::{Ask, ChildBrief, Landing, LandingBrief, Run, RunBrief, StoreError};
+use cs_record::{Ask, ChildBrief, Landing, LandingBrief, Run, RunBrief, StandingRule, StoreError};
 use sqlx::{FromRow, SqliteConnection};
 
 use crate::SqliteStore;
 use crate::reads::{codebase_names, name_of, read_asks, read_card, read_run, read_turns, rows};
 use crate::row_asks::AskRow;
 use crate::row_runs::{LandingRow, RunRow};
-use crate::script;
+use crate::{script, standing};
 
 pub(crate) async fn run_brief(
     store: &SqliteStore,
@@ -34,6 +34,7 @@ pub(crate) async fn run_brief(
             RunKind::Launcher | RunKind::Owner | RunKind::Issue => Some(children(&mut tx, run.id).await?),
         },
         questions: questions(&mut tx, &run).await?,
+        rules: rules(&mut tx, &run).await?,
         card,
     };
     Ok(Some((run, brief)))
@@ -80,6 +81,12 @@ async fn questions(connection: &mut SqliteConnection, parent: &Run) -> Result<Ve
     )
     .await?;
     rows.into_iter().map(Ask::try_from).collect()
+}
+
+async fn rules(connection: &mut SqliteConnection, run: &Run) -> Result<Vec<StandingRule>, StoreError> {
+    let mut rules = standing::read(connection).await?;
+    rules.retain(|rule| rule.covers(run.codebase));
+    Ok(rules)
 }
 
 pub(crate) async fn landing_brief(

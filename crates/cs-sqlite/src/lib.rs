@@ -32,6 +32,7 @@ mod row_cards;
 mod row_limits;
 mod row_runs;
 mod script;
+mod standing;
 mod store;
 mod take;
 mod taken;

@@ -46,6 +46,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         version: 6,
         sql: include_str!("../migrations/0006_usage.sql"),
     },
+    Migration {
+        version: 7,
+        sql: include_str!("../migrations/0007_rules.sql"),
+    },
 ];
 
 /// What a file is.

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, Time,
-    TurnSeq,
+    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId, RunId,
+    Time, TurnSeq,
 };
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, LeftOut,
-    Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route, RowStore,
-    Run, RunBrief, Scope, Select, StoreError, Turn, Writes,
+    AddRule, Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief,
+    LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route,
+    RowStore, Run, RunBrief, Scope, Select, StandingRule, StoreError, Turn, Writes,
 };
 
 use crate::connections::{Link, Tx};
-use crate::{OpenError, briefs, forget, limits, lock, machines, open, reads, write};
+use crate::{OpenError, briefs, forget, limits, lock, machines, open, reads, standing, write};
 
 /// The record in one SQLite file. Its clock is the one that it was opened with: there is one machine. Clones share the connections.
 #[derive(Clone)]
@@ -224,5 +224,26 @@ impl RowStore for SqliteStore {
 
     async fn codebases(&self) -> Result<Vec<Codebase>, StoreError> {
         machines::codebases(self).await
+    }
+
+    async fn add_rule(&self, add: &AddRule) -> Result<StandingRule, StoreError> {
+        standing::add(self, add).await
+    }
+
+    async fn standing_rules(&self) -> Result<Vec<StandingRule>, StoreError> {
+        standing::list(self).await
+    }
+
+    async fn edit_rule(
+        &self,
+        rule: RuleId,
+        body: &str,
+        person: &Person,
+    ) -> Result<Option<StandingRule>, StoreError> {
+        standing::edit(self, rule, body, person).await
+    }
+
+    async fn remove_rule(&self, rule: RuleId) -> Result<bool, StoreError> {
+        standing::remove(self, rule).await
     }
 }

@@ -21,6 +21,7 @@ pub mod random;
 pub mod reads;
 pub mod scenarios;
 pub mod settlements;
+pub mod standing;
 pub mod stores;
 pub mod unreadable;
 pub mod usage;
@@ -153,6 +154,9 @@ macro_rules! record_conformance {
             plans: a_closed_card_is_over,
             plans: work_is_handed_back_between_two_starts,
             choices: a_choice_for_a_card_holds_from_its_next_attempt,
+            standing: rules_are_read_anew_by_each_attempt,
+            standing: a_rule_is_written_once_and_keeps_its_place,
+            standing: a_bad_rule_is_refused,
             plans: a_targeted_claim_takes_that_run_or_nothing,
             plans: a_retry_brings_an_answer_that_was_never_settled,
             plans: an_answer_does_not_wait_for_another_question,

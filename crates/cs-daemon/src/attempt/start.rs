@@ -22,8 +22,8 @@ use crate::borders::Border;
 use crate::bounds::Bounds;
 use crate::context::Context;
 use crate::executions::{
-    Allowance, AttemptFile, ExecutionNote, Found, HeldExecution, HoldTrouble, Launch, RunningExecution,
-    StopLevel, StopSwitch, execution_name,
+    Allowance, AttemptFile, ExecutionNote, Found, HeldExecution, HoldTrouble, Launch, RuleTold,
+    RunningExecution, StopLevel, StopSwitch, execution_name,
 };
 
 /// What was made ready for an attempt, on its way to the GO.
@@ -164,6 +164,7 @@ async fn new_name(cx: &Context, row: &ClaimedRun) -> Result<String, Trouble> {
 fn attempt_file(
     cx: &Context,
     prepared: &Prepared,
+    brief: &RunBrief,
     (agent, conversation): (&AgentSetup, &Conversation),
     bounds: Bounds,
 ) -> AttemptFile {
@@ -178,6 +179,7 @@ fn attempt_file(
         losses: conversation.losses,
         model: model_of(row, agent),
         sessions: sessions_of(cx, agent),
+        rules: brief.rules.iter().map(RuleTold::from).collect(),
     }
 }
 
@@ -202,7 +204,7 @@ async fn begin(
         micro_usd: bounds.most_micro_usd(spent_micro_usd),
         ..bounds
     };
-    let file = attempt_file(cx, &prepared, (&agent, &conversation), bounds);
+    let file = attempt_file(cx, &prepared, &brief, (&agent, &conversation), bounds);
     let name = prepared.dir().to_owned();
     let note = ExecutionNote::Attempt(file);
     let made = cx.deps.executions.create(&name, &note).await;

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use cs_fence::Attempt;
 use cs_harness::{AgentConfig, Harness, HarnessKind, UsageTotals, adapter};
 use cs_journal::ClaimedRun;
+use cs_model::RuleId;
+use cs_record::StandingRule;
 use cs_supervise::ExecutionDir;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +43,27 @@ pub struct AttemptFile {
     /// Where its agent keeps its conversations, if each has a file of its own.
     #[serde(default)]
     pub sessions: Option<SessionPlace>,
+    /// The standing rules that its agent was told.
+    #[serde(default)]
+    pub rules: Vec<RuleTold>,
+}
+
+/// A standing rule as an agent was told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleTold {
+    /// The rule.
+    pub rule: RuleId,
+    /// The version of its words.
+    pub version: u32,
+}
+
+impl From<&StandingRule> for RuleTold {
+    fn from(rule: &StandingRule) -> Self {
+        Self {
+            rule: rule.id,
+            version: rule.version,
+        }
+    }
 }
 
 impl AttemptFile {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, ProcessFact, TokenHash};
 use cs_model::{CardId, CodebaseId, Epoch, LandingId, MachineId, PauseKind, Person, RunId, RunState, Time};
 
-use crate::{Ask, Card, Landing, LiveLimit, Park, Pause, RecordError, Route, Run, Scope, Turn};
+use crate::{Ask, Card, Landing, LiveLimit, Park, Pause, RecordError, Route, Run, Scope, StandingRule, Turn};
 
 /// What one read says of the work that a machine could take. A hint: the claim decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -113,6 +113,9 @@ pub struct RunBrief {
     pub children: Option<Vec<ChildBrief>>,
     /// The open questions of its children that were given to its attempt to settle, oldest first.
     pub questions: Vec<Ask>,
+    /// The standing rules for agents on the codebase of the run, as they stand now, in the order of
+    /// [`standing_rules`](crate::StandingRules::standing_rules).
+    pub rules: Vec<StandingRule>,
 }
 
 /// A child of a run, as its parent sees it.

@@ -115,7 +115,7 @@ impl<S: RowStore> DaemonReads for Record<S> {
 }
 
 /// Reads the end of an id, however it was copied.
-fn digits(given: &str) -> Option<String> {
+pub(super) fn digits(given: &str) -> Option<String> {
     let digits: String = given
         .trim()
         .chars()
@@ -126,7 +126,13 @@ fn digits(given: &str) -> Option<String> {
     good.then_some(digits)
 }
 
-fn the_one<Id: fmt::Display + Copy>(
+/// Whether an id ends with these digits, or its last eight begin with them.
+pub(super) fn ends_with(id: &impl fmt::Display, digits: &str) -> bool {
+    let id = id.to_string().replace('-', "");
+    id.ends_with(digits) || id.get(24..).is_some_and(|last| last.starts_with(digits))
+}
+
+pub(super) fn the_one<Id: fmt::Display + Copy>(
     what: &'static str,
     given: &str,
     fits: Vec<Id>,

@@ -13,7 +13,7 @@ use cs_model::{
 use cs_record::{
     AgentActs, Aggregate, AnswerAsk, Ask, CardDetail, CardFilter, CardReads, Codebases, DaemonReads,
     Housekeeping, LandingRecord, Machines, Peeked, PeopleActs, ReadyFor, Record, RowStore, Run, Send, SendTo,
-    Sent, TurnMark, readiness,
+    Sent, StandingRules, TurnMark, readiness,
 };
 use cs_settle::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettlementRecord, Used};
 
@@ -44,6 +44,8 @@ pub struct World {
     pub machines: Arc<dyn Machines>,
     /// Acts of running agents.
     pub agents: Arc<dyn AgentActs>,
+    /// Standing rules.
+    pub standing: Arc<dyn StandingRules>,
     /// What the record forgets.
     pub housekeeping: Arc<dyn Housekeeping>,
     /// The clock of the record.
@@ -96,6 +98,7 @@ impl World {
             landings: Arc::clone(&record) as _,
             machines: Arc::clone(&record) as _,
             agents: Arc::clone(&record) as _,
+            standing: Arc::clone(&record) as _,
             housekeeping: record,
             clock,
             machine: MachineId::from_uuid(ids.uuid_v7()),

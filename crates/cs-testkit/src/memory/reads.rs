@@ -2,7 +2,8 @@
 
 use cs_model::{AskState, AskTo, CardId, CardState, Epoch, MachineId, RunId, RunKind, RunState, Time};
 use cs_record::{
-    Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Offer, Peeked, ReadyFor, Run, RunBrief, Turn,
+    Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Offer, Peeked, ReadyFor, Run, RunBrief,
+    StandingRule, Turn,
 };
 
 use super::select::is_offered;
@@ -60,9 +61,21 @@ impl Tables {
             brief: self.texts.get(&(run.id, Epoch::NONE)).cloned(),
             children: (run.kind != RunKind::Worker).then(|| self.children_of(&run)),
             questions: self.asks_where(|ask| self.is_question_to(ask, &run)),
+            rules: self.standing_where(|rule| rule.covers(run.codebase)),
             card,
         };
         Some((run, brief))
+    }
+
+    pub(super) fn standing_where(&self, wanted: impl Fn(&StandingRule) -> bool) -> Vec<StandingRule> {
+        let mut rules: Vec<_> = self
+            .standing
+            .values()
+            .filter(|rule| wanted(rule))
+            .cloned()
+            .collect();
+        rules.sort_by_key(|rule| (rule.codebase, rule.created_at, rule.id));
+        rules
     }
 
     fn is_question_to(&self, ask: &Ask, parent: &Run) -> bool {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RunId, TurnSeq,
+    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId, RunId, TurnSeq,
 };
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief, Listed,
-    LiveLimit, Lock, Locked, Machine, OldOperation, PRESENCE_LIFE, Park, Pause, Peeked, Present, Registered,
-    Route, RowStore, Run, RunBrief, Scope, Select, StoreError, Turn, Writes,
+    AddRule, Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief,
+    Listed, LiveLimit, Lock, Locked, Machine, OldOperation, PRESENCE_LIFE, Park, Pause, Peeked, Present,
+    Registered, Route, RowStore, Run, RunBrief, Scope, Select, StandingRule, StoreError, Turn, Writes,
 };
 
 use super::{MemoryStore, MemoryTx};
@@ -300,6 +300,52 @@ impl RowStore for MemoryStore {
         let mut codebases: Vec<_> = tables.codebases.values().cloned().collect();
         codebases.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(codebases)
+    }
+
+    async fn add_rule(&self, add: &AddRule) -> Result<StandingRule, StoreError> {
+        let now = self.clock.now();
+        let mut tables = self.tables.lock().await;
+        let is_known = |codebase| tables.codebases.contains_key(codebase);
+        if !add.codebase.as_ref().is_none_or(is_known) {
+            return Err(StoreError::Corrupt("a rule has no codebase".to_owned()));
+        }
+        let rule = tables.standing.entry(add.rule).or_insert_with(|| StandingRule {
+            id: add.rule,
+            codebase: add.codebase,
+            body: add.body.clone(),
+            version: 1,
+            by: add.person.clone(),
+            created_at: now,
+            updated_at: now,
+        });
+        Ok(rule.clone())
+    }
+
+    async fn standing_rules(&self) -> Result<Vec<StandingRule>, StoreError> {
+        Ok(self.tables.lock().await.standing_where(|_| true))
+    }
+
+    async fn edit_rule(
+        &self,
+        rule: RuleId,
+        body: &str,
+        person: &Person,
+    ) -> Result<Option<StandingRule>, StoreError> {
+        let mut tables = self.tables.lock().await;
+        let Some(rule) = tables.standing.get_mut(&rule) else {
+            return Ok(None);
+        };
+        if rule.body != body {
+            body.clone_into(&mut rule.body);
+            rule.version += 1;
+            rule.by = person.clone();
+            rule.updated_at = self.clock.now();
+        }
+        Ok(Some(rule.clone()))
+    }
+
+    async fn remove_rule(&self, rule: RuleId) -> Result<bool, StoreError> {
+        Ok(self.tables.lock().await.standing.remove(&rule).is_some())
     }
 }
 

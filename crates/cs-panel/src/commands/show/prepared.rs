@@ -3,7 +3,9 @@
 use std::fs;
 use std::io;
 
-use cs_daemon::{BROUGHT, FELL_BACK, SetupStatus, StateDir, progress_of, setup_status};
+use cs_daemon::{
+    AttemptFile, BROUGHT, FELL_BACK, RuleTold, SetupStatus, StateDir, progress_of, setup_status,
+};
 use cs_model::{Epoch, RunState};
 use cs_record::Run;
 use cs_supervise::ExecutionDir;
@@ -28,6 +30,8 @@ pub(super) fn of(state: &StateDir, run: &Run) -> io::Result<Vec<String>> {
     let brought = fs::read(dir.join(BROUGHT)).ok();
     let brought = brought.and_then(|bytes| serde_json::from_slice::<BroughtAlong>(&bytes).ok());
     let mut lines = brought.map(|brought| along(&brought)).unwrap_or_default();
+    let note = AttemptFile::read(&ExecutionDir::at(&dir));
+    lines.extend(note.as_ref().and_then(|note| told(&note.rules)));
     if setup_status(&dir) == Some(SetupStatus::Running) && run.state == RunState::Running {
         lines.push("its setup command runs; the agent comes after it".to_owned());
     }
@@ -49,6 +53,15 @@ pub(super) fn of(state: &StateDir, run: &Run) -> io::Result<Vec<String>> {
         );
     }
     Ok(lines)
+}
+
+/// The standing rules that its agent was told.
+fn told(rules: &[RuleTold]) -> Option<String> {
+    let names = rules
+        .iter()
+        .map(|told| format!("{} version {}", told.rule.short(), told.version));
+    let names: Vec<String> = names.collect();
+    (!names.is_empty()).then(|| format!("it was told the rules {}", names.join(", ")))
 }
 
 fn along(brought: &BroughtAlong) -> Vec<String> {
