@@ -98,9 +98,16 @@ async fn an_empty_database_asks_for_the_migration_which_may_be_repeated() {
     let empty = |error: &OpenError| matches!(error, OpenError::NotMigrated { found: 0, .. });
     check_refused(&settings, empty, "`cs-panel migrate`").await;
     let first = migrate(&settings).await.expect("it migrates");
-    assert_eq!(first, Migrated { from: 0, to: 7 });
+    assert_eq!(first.from, 0);
     let second = migrate(&settings).await.expect("it may be repeated");
-    assert_eq!(second, Migrated { from: 7, to: 7 });
+    let newest = first.to;
+    assert_eq!(
+        second,
+        Migrated {
+            from: newest,
+            to: newest
+        }
+    );
     PostgresStore::open(&settings).await.expect("it opens");
 }
 
@@ -120,29 +127,19 @@ async fn of_eight_that_migrate_at_once_one_does() {
 async fn a_newer_record_is_used_as_long_as_it_allows() {
     let schema = Schema::new().await;
     let mut raw = schema.raw().await;
-    raw.execute("update cs_panel_version set version = 8")
+    raw.execute("update cs_panel_version set version = version + 1")
         .await
         .expect("it writes");
     let opened = PostgresStore::open(&schema.settings()).await;
     opened.expect("a schema that only has more is usable");
-    raw.execute("update cs_panel_version set usable_from = 8")
+    raw.execute("update cs_panel_version set usable_from = version")
         .await
         .expect("it writes");
-    let newer = |error: &OpenError| {
-        matches!(
-            error,
-            OpenError::TooNew {
-                found: 8,
-                known: 7,
-                ..
-            }
-        )
-    };
+    let newer =
+        |error: &OpenError| matches!(error, OpenError::TooNew { found, known, .. } if *found == known + 1);
     check_refused(&schema.settings(), newer, "use a newer cs-panel").await;
-    assert_eq!(
-        migrate(&schema.settings()).await.expect("it stays"),
-        Migrated { from: 8, to: 8 }
-    );
+    let stays = migrate(&schema.settings()).await.expect("it stays");
+    assert_eq!(stays.from, stays.to);
 }
 
 #[tokio::test]
