@@ -1,5 +1,6 @@
 //! End-to-end tests: the real binary, a real database file, real processes and real git.
 
+mod attachments;
 mod away;
 mod bridge;
 mod configured;

@@ -183,6 +183,34 @@ touch "$4/tools/x" 2>/dev/null || echo writes nothing there
 
     /// As Codex makes one for what it runs.
     #[test]
+    fn under_bubblewrap_an_agent_reads_what_is_attached_and_changes_none_of_it() {
+        let desk = Desk::new();
+        desk.ok(&["codebase", "add", "."]);
+        desk.ok(&["codebase", "set", "repo", "--sandbox", "bwrap"]);
+        let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+        let file = desk.path("outside/all bytes.bin");
+        fs::write(&file, &bytes).expect("written");
+        let tries = format!(
+            "for dir in '{}'/attachments/*/; do cp \"$dir\"* copy.bin; {{ echo x >>\"$dir/all bytes.bin\"; }} 2>/dev/null && echo changed >copy.bin; \
+             {{ echo x >\"$dir/made\"; }} 2>/dev/null && echo made >copy.bin; done; echo done",
+            desk.state().display()
+        );
+        desk.ok(&["agent", "add", "copies", "--", "sh", "-c", &tries]);
+        let file = file.display().to_string();
+        let sent = desk.json(&["send", "--attach", &file, "Copy it"]);
+        let card = sent["card"].as_str().expect("an id").to_owned();
+        desk.run_once();
+        assert_eq!(desk.said_by(&card, "agent"), ["done"]);
+        let tree = desk.ok(&["open", &card]);
+        let copy = fs::read(std::path::Path::new(tree.trim()).join("copy.bin"));
+        assert!(
+            copy.expect("it was copied") == bytes,
+            "byte for byte, and not changed"
+        );
+        desk.no_process_is_left();
+    }
+
+    #[test]
     fn an_agent_can_make_a_sandbox_of_its_own_where_it_could_without_one() {
         let desk = Desk::new();
         let make = "bwrap --unshare-user --ro-bind / / echo I run";

@@ -212,6 +212,7 @@ fn an_agent_does_not_answer_accept_or_stop() {
         "rule add x",
         "rule edit x y",
         "rule rm x",
+        "attachments rm x y",
     ];
     let script: String = tries
         .iter()
@@ -243,16 +244,38 @@ fn an_agent_sees_what_belongs_to_its_work() {
         .map(|what| json!({"call_tool": {"tool": "show", "arguments": {"what": what}, "into": desk.path("outside").join(what)}}))
         .collect();
     steps.push(json!({"call_tool": {"tool": "report_progress", "arguments": {"text": "half of it"}, "into": desk.path("outside/progress")}}));
+    for (name, into) in [("notes.txt", "notes"), ("none", "no-file")] {
+        let arguments = json!({"what": "attachment", "name": name});
+        steps.push(json!({"call_tool": {"tool": "show", "arguments": arguments, "into": desk.path("outside").join(into)}}));
+    }
     steps.push(json!({"call_tool": {"tool": "recover_landing", "into": desk.path("outside/landing")}}));
     steps.push(json!({"final": "Seen."}));
     desk.script(&json!([{"when": "first", "steps": steps}]));
-    let card = desk.send("Look around");
+    fs::write(desk.path("outside/notes.txt"), "Mind the gap.").expect("written");
+    let notes = desk.path("outside/notes.txt").display().to_string();
+    let sent = desk.json(&["send", "--attach", &notes, "Look around"]);
+    let card = sent["card"].as_str().expect("an id").to_owned();
     desk.run_once();
     let told = |name: &str| fs::read_to_string(desk.path("outside").join(name)).expect("it was answered");
     assert!(
         told("card").contains("Look around") && told("card").contains("lands on: main"),
         "{}",
         told("card")
+    );
+    assert!(
+        told("card").contains("attachment: notes.txt (text/plain, 13 bytes)"),
+        "{}",
+        told("card")
+    );
+    assert!(
+        told("notes").contains("It is in /") && told("notes").ends_with("\n\nMind the gap."),
+        "{}",
+        told("notes")
+    );
+    assert!(
+        told("no-file").contains("no attachment `none`. It has: notes.txt"),
+        "{}",
+        told("no-file")
     );
     assert!(
         told("turns").contains("#1 ") && told("turns").contains("Look around"),

@@ -64,6 +64,7 @@ fn new_card(number: usize) -> Result<Send> {
         body: "please".to_owned(),
         plan: cs_record::Plan::default(),
         choice: cs_record::Choice::default(),
+        attachments: Vec::new(),
     })
 }
 

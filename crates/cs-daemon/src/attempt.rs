@@ -1,6 +1,7 @@
 //! One attempt of a run, from the stage in which it is found to the acknowledgement of its outcome.
 
 mod adopt;
+mod attachments;
 mod failing;
 mod interrupted;
 mod keep;
@@ -27,6 +28,7 @@ use cs_record::{RecordError, StoppedRun};
 use cs_settle::SettleError;
 use tokio::time::Instant;
 
+pub(crate) use attachments::sweep as sweep_attachments;
 pub(crate) use interrupted::report_interrupted;
 pub use ready::BROUGHT;
 pub(crate) use ready::environment;

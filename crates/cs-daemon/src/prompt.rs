@@ -3,6 +3,7 @@
 //! The person's words come first and unchanged; what the system adds stands below, marked as such. A run whose agent has
 //! no native session of its own gets the conversation so far.
 
+mod attachments;
 mod data;
 mod rules;
 
@@ -11,6 +12,7 @@ use cs_journal::{ClaimedRun, Woke};
 use cs_model::{AskState, Author, TurnState};
 use cs_record::{Ask, RunBrief, Turn};
 
+use self::attachments::attachments_block;
 use self::rules::rules_block;
 use crate::attempt::Conversation;
 
@@ -35,7 +37,7 @@ const HISTORY_MAX_BYTES: usize = 64 * 1024;
 pub(crate) fn compose(
     claimed: &ClaimedRun,
     brief: &RunBrief,
-    place: &Place,
+    (place, attached): (&Place, Option<&str>),
     conversation: &Conversation,
 ) -> RunFacts {
     let news: Vec<&Turn> = brief.turns.iter().filter(|turn| is_news(turn, claimed)).collect();
@@ -57,6 +59,7 @@ pub(crate) fn compose(
     parts.extend(children(brief, claimed));
     parts.extend(why(&claimed.woke));
     parts.extend(rules_block(claimed, brief, conversation));
+    parts.extend(attachments_block(brief, attached));
     parts.push(place_block(claimed, place));
     RunFacts {
         card: claimed.card.short(),

@@ -250,6 +250,12 @@ impl StateDir {
         Ok(found.into_iter().map(|(_, name)| name).collect())
     }
 
+    /// Returns the directory of the files that are attached to a card.
+    #[must_use]
+    pub fn attachments_of(&self, card: CardId) -> PathBuf {
+        self.root.join("attachments").join(card.to_string())
+    }
+
     /// Returns the working directory of a card without a codebase.
     #[must_use]
     pub fn plain_dir(&self, card: CardId) -> PathBuf {

@@ -38,6 +38,8 @@ pub struct RunFacts {
     pub cwd: String,
     /// The directory into which [`LaunchSpec::files`] are written, absolute.
     pub private_dir: String,
+    /// The directory of files that the agent may read beside those of `cwd`, absolute; `None` where there are none.
+    pub attachments: Option<String>,
     /// The variables that a person has given to the agent and that [`HarnessKind::takes_in`](crate::HarnessKind::takes_in) names.
     pub given: BTreeMap<String, String>,
     /// The program of which `acp -- COMMAND...` leads an agent that speaks the Agent Client Protocol; `None` finds `cs-panel` in

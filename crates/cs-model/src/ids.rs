@@ -90,6 +90,8 @@ ids! {
     LandingId = "landing";
     /// Names a standing rule: a text that agents are told at each of their starts.
     RuleId = "rule";
+    /// Names an attachment: a file that a person gave to the agents of a card.
+    AttachmentId = "attachment";
 }
 
 impl OperationId {

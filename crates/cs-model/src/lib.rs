@@ -21,7 +21,8 @@ pub use card::{
     AskState, AskTo, Author, CardState, InvalidPriority, Opening, PauseKind, Priority, TurnState,
 };
 pub use ids::{
-    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, ParseIdError, RuleId, RunId, TurnId,
+    AskId, AttachmentId, CardId, CodebaseId, LandingId, MachineId, OperationId, ParseIdError, RuleId, RunId,
+    TurnId,
 };
 pub use landing::{LandMethod, LandingState, LandingTarget, Publish};
 pub use names::{AgentName, InvalidName, Person};

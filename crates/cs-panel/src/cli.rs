@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::app::App;
 use crate::commands::{
-    self, agent, answer, card, cards, codebase, demo, diff, execution, gc, land, limit, mcp, open, pause, ps,
-    rule, run, salvage, secret, send, show, stop, tail,
+    self, agent, answer, attachments, card, cards, codebase, demo, diff, execution, gc, land, limit, mcp,
+    open, pause, ps, rule, run, salvage, secret, send, show, stop, tail,
 };
 use crate::env::{self, Env};
 use crate::failure::Failure;
@@ -65,6 +65,10 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 pub(crate) enum Command {
     /// Send a message to a new or an existing card.
     Send(send::SendArgs),
+    /// Attach files to a card, for its agent's next start.
+    Attach(attachments::AttachArgs),
+    /// List the files of a card, read one, or take one away.
+    Attachments(attachments::AttachmentsArgs),
     /// Run the daemon: start agents, settle what they did, land what was accepted.
     Run(run::RunArgs),
     /// List cards.

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod asks;
+pub(crate) mod attachments;
 pub(crate) mod card;
 pub(crate) mod cards;
 pub(crate) mod codebase;
@@ -14,6 +15,7 @@ pub(crate) mod land;
 pub(crate) mod limit;
 mod listed;
 pub(crate) mod mcp;
+mod media_type;
 pub(crate) mod migrate;
 mod one_of;
 pub(crate) mod open;
@@ -42,6 +44,7 @@ fn for_people(command: &Command) -> Option<&'static str> {
         Command::Land(args) if !args.is_dry_run() => Some("land"),
         Command::Stop(_) => Some("stop"),
         Command::Close(_) => Some("close"),
+        Command::Attachments(args) if args.takes_away() => Some("attachments rm"),
         Command::Rule(RuleCommand::Add(_)) => Some("rule add"),
         Command::Rule(RuleCommand::Edit(_)) => Some("rule edit"),
         Command::Rule(RuleCommand::Rm(_)) => Some("rule rm"),
@@ -75,6 +78,8 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Open(args) => open::open(app, &args).await,
         Command::Salvage(command) => salvage::salvage(app, &command).await,
         Command::Asks => asks::asks(app).await,
+        Command::Attach(args) => attachments::attach(app, &args).await,
+        Command::Attachments(args) => attachments::attachments(app, &args).await,
         Command::Answer(args) => answer::answer(app, args).await,
         Command::Land(args) => land::land(app, &args).await,
         Command::Stop(args) => stop::stop(&app.forgiving(), &args).await,

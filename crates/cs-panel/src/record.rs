@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use cs_daemon::{RecordPorts, StateDir};
 use cs_postgres::{OpenError, PostgresStore, Settings};
-use cs_record::{CardReads, Codebases, Housekeeping, Machines, PeopleActs, Record, RowStore, StandingRules};
+use cs_record::{
+    Attachments, CardReads, Codebases, Housekeeping, Machines, PeopleActs, Record, RowStore, StandingRules,
+};
 use cs_sqlite::SqliteStore;
 use cs_worktree::plain;
 
@@ -25,6 +27,8 @@ pub(crate) struct Ports {
     pub(crate) reads: Arc<dyn CardReads>,
     /// The codebases.
     pub(crate) codebases: Arc<dyn Codebases>,
+    /// Files of cards.
+    pub(crate) attachments: Arc<dyn Attachments>,
     /// Standing rules.
     pub(crate) standing: Arc<dyn StandingRules>,
     /// Machines, pauses and limits.
@@ -155,6 +159,7 @@ impl Ports {
             acts: record.clone(),
             reads: record.clone(),
             codebases: record.clone(),
+            attachments: record.clone(),
             standing: record.clone(),
             machines: record.clone(),
             daemon: RecordPorts {

@@ -89,6 +89,19 @@ pub(crate) fn due(now: Time, then: Time) -> String {
     format!("{} ({})", in_future(now, then), then.to_the_second())
 }
 
+/// The name of a file as everybody can show it: what turns a terminal, or a path, becomes an underscore.
+pub(crate) fn plain_name(name: &str) -> String {
+    let plain = |c: char| {
+        if is_harmful(c) || matches!(c, '\\' | '/' | '\n' | '\t') {
+            '_'
+        } else {
+            c
+        }
+    };
+    let name: String = name.chars().map(plain).collect();
+    name.trim().to_owned()
+}
+
 /// Counts things: `1 file`, `2 files`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     let s = if number == 1 { "" } else { "s" };

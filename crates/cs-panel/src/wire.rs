@@ -2,6 +2,7 @@
 //! (it is null).
 
 mod agent;
+mod attachment;
 mod landing;
 mod rule;
 
@@ -14,6 +15,7 @@ use cs_settle::Usage;
 use serde::Serialize;
 
 pub(crate) use agent::AgentWire;
+pub(crate) use attachment::AttachmentWire;
 pub(crate) use landing::{LandingWire, PolicyWire, PreviewWire};
 pub(crate) use rule::RuleWire;
 
@@ -60,6 +62,7 @@ pub(crate) struct SentWire {
     pub(crate) seq: u32,
     pub(crate) codebase: Option<String>,
     pub(crate) open_asks: u32,
+    pub(crate) attachments: Vec<AttachmentWire>,
 }
 
 /// A card.

@@ -20,5 +20,7 @@ select json_build_object(
           and a.given = r.epoch), '[]'),
     'rules', coalesce((
         select json_agg(s order by s.codebase_id nulls first, s.created_at, s.id) from standing_rules s
-        where s.codebase_id is null or s.codebase_id = r.codebase_id), '[]'))::text
+        where s.codebase_id is null or s.codebase_id = r.codebase_id), '[]'),
+    'attachments', coalesce((
+        select json_agg(h order by h.at, h.name) from attachment_heads h where h.card_id = c.id), '[]'))::text
 from runs r join cards c on c.id = r.card_id where r.id = $1

@@ -1,13 +1,14 @@
 //! The parameters of the parts of a write, in the order of each: one array a column.
 
-use cs_model::CardId;
-use cs_record::{Dependency, Unpark};
+use cs_model::{AttachmentId, CardId};
+use cs_record::{Attachment, Content, Dependency, Unpark};
 
-use crate::row_cards::{AskRow, CardRow, MarkRow, TurnRow};
+use crate::row_cards::{AskRow, CardRow, MarkRow, TurnRow, integer};
 use crate::row_limits::ParkRow;
 use crate::row_runs::{LandingRow, RunRow, TextRow};
 use crate::statement::Statement;
 use crate::store::sql;
+use crate::text::stored;
 use crate::write::Changed;
 
 pub(crate) fn new_cards(statement: &mut Statement, rows: &[CardRow]) {
@@ -256,6 +257,26 @@ pub(crate) fn new_texts(statement: &mut Statement, rows: &[TextRow]) {
         .add(rows, |row| row.run_id)
         .add(rows, |row| row.epoch)
         .add(rows, |row| row.body.as_str());
+}
+
+pub(crate) fn new_attachments(statement: &mut Statement, rows: &[(Attachment, Content)]) {
+    statement
+        .counted(sql!("write_new_attachments"), rows.len())
+        .add(rows, |(row, _)| row.id.as_uuid())
+        .add(rows, |(row, _)| row.card.as_uuid())
+        .add(rows, |(row, _)| stored(&row.name).into_owned())
+        .add(rows, |(row, _)| stored(&row.media_type).into_owned())
+        .add(rows, |(row, _)| integer(row.size_bytes))
+        .add(rows, |(row, _)| row.sha256.to_string())
+        .add(rows, |(row, _)| row.by.as_str())
+        .add(rows, |(row, _)| row.at.unix_micros())
+        .add(rows, |(_, content)| content.bytes());
+}
+
+pub(crate) fn gone_attachments(statement: &mut Statement, rows: &[AttachmentId]) {
+    statement
+        .counted(sql!("write_gone_attachments"), rows.len())
+        .add(rows, |row| row.as_uuid());
 }
 
 pub(crate) fn new_dependencies(statement: &mut Statement, rows: &[Dependency]) {

@@ -12,6 +12,7 @@
 //! libpq variables and `~/.pgpass` name.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod attachments;
 mod columns;
 mod error;
 mod limits;

@@ -8,6 +8,7 @@ use sqlx::query::QueryAs;
 use sqlx::{FromRow, PgConnection, Postgres};
 use uuid::Uuid;
 
+use crate::attachments;
 use crate::error::store_error;
 use crate::load::{Loaded, from_json};
 use crate::row_limits::RoomRow;
@@ -58,7 +59,7 @@ pub(crate) async fn read(
     let asked = ask(operation, select, now);
     let row = asked
         .persistent(sessions.keep_statements())
-        .fetch_one(connection)
+        .fetch_one(&mut *connection)
         .await
         .map_err(|error| store_error("lock", error))?;
     if let Some(json) = row.journaled {
@@ -76,10 +77,16 @@ pub(crate) async fn read(
         .map(|json| from_json("card_dependencies", &json))
         .transpose()?;
     let loaded = from_json::<Loaded>("lock", &loaded)?.into_aggregates()?;
+    // After the lock, so that what others attached before it is seen.
+    let attached = match select.card_of_files() {
+        Some(card) => attachments::read(connection, card).await?,
+        None => Vec::new(),
+    };
     let facts = Facts {
         now: Time::from_unix_micros(now),
         limits: limits.transpose()?.unwrap_or_default(),
         earlier: earlier.into_iter().flatten().map(Earlier::from).collect(),
+        attached,
         cards: loaded.rows,
     };
     Ok(Read::Locked(facts, loaded.unreadable))
@@ -122,8 +129,10 @@ fn ask(operation: Option<(MachineId, OperationId)>, select: &Select, now: Option
             .bind(machine.as_uuid())
             .bind(run.as_uuid()),
         Select::Runs(runs) => cards_of("runs", runs.iter().map(|run| run.as_uuid()).collect()),
-        Select::Card(id) => card(id.as_uuid(), Vec::new()),
-        Select::Send { card, turn, after } => named(include_str!("../queries/lock_send.sql"))
+        Select::Card(id) | Select::Files(id) => card(id.as_uuid(), Vec::new()),
+        Select::Send {
+            card, turn, after, ..
+        } => named(include_str!("../queries/lock_send.sql"))
             .bind(owner)
             .bind(card.as_uuid())
             .bind(turn.as_uuid())

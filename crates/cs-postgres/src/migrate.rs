@@ -64,6 +64,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         usable_from: 5,
         sql: include_str!("../migrations/0008_rules.sql"),
     },
+    // An older binary gives its agents none.
+    Migration {
+        version: 9,
+        usable_from: 5,
+        sql: include_str!("../migrations/0009_attachments.sql"),
+    },
 ];
 
 /// Returns the newest version that a list of steps knows.

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::PostgresStore;
+use crate::attachments::AttachmentRow;
 use crate::load::{Loaded, domain};
 use crate::row_cards::{AskRow, CardRow, TurnRow, free, free_opt, parse};
 use crate::row_runs::{LandingRow, RunRow};
@@ -87,6 +88,7 @@ struct BriefRow {
     children: Option<Vec<ChildRow>>,
     questions: Vec<AskRow>,
     rules: Vec<RuleRow>,
+    attachments: Vec<AttachmentRow>,
 }
 
 #[derive(Deserialize)]
@@ -127,6 +129,7 @@ pub(crate) async fn run_brief(
         children: row.children.map(domain).transpose()?,
         questions: domain(row.questions)?,
         rules: domain(row.rules)?,
+        attachments: domain(row.attachments)?,
     };
     Ok(Some((Run::try_from(row.run)?, brief)))
 }

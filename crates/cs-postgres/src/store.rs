@@ -6,13 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId, RunId,
-    TurnSeq,
+    AskId, AttachmentId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person,
+    RuleId, RunId, TurnSeq,
 };
 use cs_record::{
-    AddRule, Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief,
-    LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route,
-    RowStore, Run, RunBrief, Scope, Select, Sift, StandingRule, StoreError, Turn, Writes,
+    AddRule, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, JournalEntry,
+    JournalRow, LandingBrief, LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked,
+    Present, Registered, Route, RowStore, Run, RunBrief, Scope, Select, Sift, StandingRule, StoreError, Turn,
+    Writes,
 };
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgArguments;
@@ -24,7 +25,9 @@ use crate::load::from_json;
 use crate::machines::Query;
 use crate::row_runs::JournalStored;
 use crate::settings::{CONNECTIONS, Sessions};
-use crate::{OpenError, Settings, limits, lock, machines, open, reads, retention, standing, write};
+use crate::{
+    OpenError, Settings, attachments, limits, lock, machines, open, reads, retention, standing, write,
+};
 
 /// A statement and its name.
 #[derive(Clone, Copy)]
@@ -348,6 +351,14 @@ impl RowStore for PostgresStore {
 
     async fn codebases(&self) -> Result<Vec<Codebase>, StoreError> {
         reads::codebases(self).await
+    }
+
+    async fn attachments(&self, card: CardId) -> Result<Option<Vec<Attachment>>, StoreError> {
+        attachments::list(self, card).await
+    }
+
+    async fn attached(&self, attachment: AttachmentId) -> Result<Option<(Attachment, Content)>, StoreError> {
+        attachments::content(self, attachment).await
     }
 
     async fn add_rule(&self, add: &AddRule) -> Result<StandingRule, StoreError> {

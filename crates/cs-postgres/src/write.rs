@@ -120,6 +120,8 @@ fn add_landings(statement: &mut Statement, writes: &Writes) -> Result<(), StoreE
 fn add_texts(statement: &mut Statement, writes: &Writes) {
     let texts: Vec<_> = writes.texts.iter().map(TextRow::from).collect();
     columns::new_texts(statement, &texts);
+    columns::gone_attachments(statement, &writes.gone_attachments);
+    columns::new_attachments(statement, &writes.new_attachments);
     columns::new_dependencies(statement, &writes.dependencies);
     columns::gone_dependencies(statement, &writes.freed);
 }

@@ -1,11 +1,13 @@
 //! What an operation decides over, and what it writes.
 
 use cs_fence::Standing;
-use cs_model::{AskState, AskTo, Author, CardId, RunId, RunState, Time, TurnId, TurnSeq, TurnState};
+use cs_model::{
+    AskState, AskTo, AttachmentId, Author, CardId, RunId, RunState, Time, TurnId, TurnSeq, TurnState,
+};
 
 use crate::journal::JournalEntry;
 use crate::readiness::is_done;
-use crate::{Ask, Card, Dependency, Landing, Park, Run, RunText, Turn, Unpark};
+use crate::{Ask, Attachment, Card, Content, Dependency, Landing, Park, Run, RunText, Turn, Unpark};
 
 /// A turn without its words: no body is read under a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +133,10 @@ pub struct Writes {
     pub landings: Vec<Change<Landing>>,
     /// Briefs and reports that are new.
     pub texts: Vec<RunText>,
+    /// Files that are new, with what is in them.
+    pub new_attachments: Vec<(Attachment, Content)>,
+    /// Files that are taken away.
+    pub gone_attachments: Vec<AttachmentId>,
     /// Dependencies that are new.
     pub dependencies: Vec<Dependency>,
     /// Cards that wait for no other card any more.
@@ -163,6 +169,8 @@ impl Writes {
         self.new_landings.extend(other.new_landings);
         self.landings.extend(other.landings);
         self.texts.extend(other.texts);
+        self.new_attachments.extend(other.new_attachments);
+        self.gone_attachments.extend(other.gone_attachments);
         self.dependencies.extend(other.dependencies);
         self.freed.extend(other.freed);
         self.parks.extend(other.parks);
@@ -187,6 +195,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) waits_for: Vec<CardId>,
     said: Vec<Turn>,
     pub(crate) texts: Vec<RunText>,
+    pub(crate) attachments: Vec<(Attachment, Content)>,
+    pub(crate) gone_attachments: Vec<AttachmentId>,
     pub(crate) parks: Vec<Park>,
     pub(crate) unparks: Vec<Unpark>,
 }
@@ -222,6 +232,8 @@ impl<'a> Draft<'a> {
             waits_for,
             said: Vec::new(),
             texts: Vec::new(),
+            attachments: Vec::new(),
+            gone_attachments: Vec::new(),
             parks: Vec::new(),
             unparks: Vec::new(),
         }
@@ -240,6 +252,8 @@ impl<'a> Draft<'a> {
             waits_for: Vec::new(),
             said: Vec::new(),
             texts: Vec::new(),
+            attachments: Vec::new(),
+            gone_attachments: Vec::new(),
             parks: Vec::new(),
             unparks: Vec::new(),
         }
@@ -362,6 +376,8 @@ impl<'a> Draft<'a> {
         );
         writes.new_turns = std::mem::take(&mut self.said);
         writes.texts = std::mem::take(&mut self.texts);
+        writes.new_attachments = std::mem::take(&mut self.attachments);
+        writes.gone_attachments = std::mem::take(&mut self.gone_attachments);
         writes.parks = std::mem::take(&mut self.parks);
         writes.unparks = std::mem::take(&mut self.unparks);
         if self.waits_for.is_empty() && !before.waits_for.is_empty() {
@@ -377,6 +393,8 @@ impl<'a> Draft<'a> {
             && writes.new_landings.is_empty()
             && writes.landings.is_empty()
             && writes.texts.is_empty()
+            && writes.new_attachments.is_empty()
+            && writes.gone_attachments.is_empty()
             && writes.freed.is_empty();
         if self.before.is_some() && same {
             return writes;

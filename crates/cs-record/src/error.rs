@@ -26,6 +26,38 @@ pub enum Refusal {
     /// The rule is empty.
     #[error("the rule is empty: give its words, or take it away with `cs-panel rule rm`")]
     EmptyRule,
+    /// The name of a file cannot be.
+    #[error(
+        "the name of an attachment is 1 to 255 bytes without slashes, line breaks and blanks at its ends, this one has {bytes}: give a copy \
+         of the file with another name"
+    )]
+    BadAttachmentName {
+        /// Its length in bytes.
+        bytes: usize,
+    },
+    /// A file is too large.
+    #[error(
+        "attachment {name} has {bytes} bytes, the limit is 20 MiB: make it smaller, or put it where the agent can fetch it"
+    )]
+    AttachmentTooLarge {
+        /// The file.
+        name: String,
+        /// Its length.
+        bytes: u64,
+    },
+    /// The files of a card would be too large together, or too many.
+    #[error(
+        "card {card} would have {files} attachments of {bytes} bytes together, the limits are 200 and 100 MiB: take some away with \
+         `cs-panel attachments rm`"
+    )]
+    CardTooFull {
+        /// The card, short.
+        card: String,
+        /// How many there would be.
+        files: usize,
+        /// How many bytes.
+        bytes: u64,
+    },
     /// A text is over its limit.
     #[error("{what} is {bytes} bytes long, the limit is {limit_bytes}")]
     TooLong {
@@ -229,6 +261,8 @@ impl Refusal {
         match self {
             Self::EmptyTurn
             | Self::EmptyRule
+            | Self::BadAttachmentName { .. }
+            | Self::AttachmentTooLarge { .. }
             | Self::TooLong { .. }
             | Self::BadTitle { .. }
             | Self::BadCodebaseName { .. }
@@ -246,6 +280,7 @@ impl Refusal {
             | Self::NoCodebase { .. }
             | Self::NeverWorkedOn { .. }
             | Self::HasTree { .. }
+            | Self::CardTooFull { .. }
             | Self::StartNotNoted
             | Self::LandingUnderWay { .. }
             | Self::MachineHeld { .. } => ErrorClass::Conflict,

@@ -7,6 +7,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod aggregate;
+mod attachment;
 mod error;
 mod evidence;
 mod journal;
@@ -21,15 +22,16 @@ mod store;
 mod unreadable;
 
 pub use aggregate::{Aggregate, Change, TurnMark, Writes};
+pub use attachment::{Attachment, Content, ContentHash, NewAttachment, ParseHashError};
 pub use error::{ErrorClass, RecordError, Refusal};
 pub use evidence::{Evidence, VerifyExit};
 pub use journal::{JournalEntry, JournalRow};
 pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Route, Scope, Serves, Unpark};
 pub use ports::{
-    AcceptLanding, AddRule, AgentActs, AnswerAsk, CardDetail, CardFilter, CardReads, CardSummary, ChildBrief,
-    Choice, Chosen, Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess, Housekeeping, LandingBrief,
-    LandingRecord, LandingResult, LeftProcess, Machines, OldOperation, Peeked, PeopleActs, Plan, Present,
-    RunBrief, Send, SendTo, Sent, StandingRules, StoppedRun,
+    AcceptLanding, AddRule, AgentActs, AnswerAsk, Attach, Attachments, CardDetail, CardFilter, CardReads,
+    CardSummary, ChildBrief, Choice, Chosen, Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess,
+    Housekeeping, LandingBrief, LandingRecord, LandingResult, LeftProcess, Machines, OldOperation, Peeked,
+    PeopleActs, Plan, Present, RunBrief, Send, SendTo, Sent, StandingRules, StoppedRun,
 };
 pub use readiness::readiness;
 pub use record::Record;

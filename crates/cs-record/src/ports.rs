@@ -1,6 +1,7 @@
 //! The ports of the record that belong to no mission crate, split by caller.
 
 mod agents;
+mod attachments;
 mod daemon;
 mod housekeeping;
 mod landing;
@@ -9,6 +10,7 @@ mod reads;
 mod standing;
 
 pub use agents::AgentActs;
+pub use attachments::{Attach, Attachments};
 pub use daemon::{
     ChildBrief, DaemonReads, HeldProcess, LandingBrief, LeftProcess, Machines, Peeked, Present, RunBrief,
     StoppedRun,

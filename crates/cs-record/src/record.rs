@@ -1,6 +1,7 @@
 //! The only loop of the record: lock, decide, commit.
 
 mod agents;
+mod attachments;
 mod attempts;
 mod claims;
 mod errors;

@@ -14,6 +14,7 @@
 mod answer;
 mod answer_ask;
 mod ask;
+mod attach;
 mod capped;
 mod close;
 mod dispatch;
@@ -33,6 +34,7 @@ mod used;
 pub use answer::answer;
 pub use answer_ask::answer_ask;
 pub use ask::{ask, settle_ask};
+pub use attach::{attach, detach};
 pub use capped::capped;
 pub use close::close_card;
 pub use dispatch::dispatch;
@@ -60,6 +62,14 @@ pub const MAX_TITLE_CHARS: usize = 200;
 pub const MAX_BASE_BYTES: usize = 200;
 /// The longest name of a model or an effort, in bytes.
 pub const MAX_CHOICE_BYTES: usize = 200;
+/// How large a file may be that is attached to a card.
+pub const MAX_ATTACHMENT_BYTES: u64 = 20 << 20;
+/// How large all files of a card may be together.
+pub const MAX_ATTACHED_BYTES: u64 = 100 << 20;
+/// How many files a card may have.
+pub const MAX_ATTACHMENTS: usize = 200;
+/// How long the name of a file may be.
+pub const MAX_ATTACHMENT_NAME_BYTES: usize = 255;
 /// How long a standing rule may be.
 pub const MAX_RULE_BYTES: usize = 64 << 10;
 /// How long the name of a codebase may be.

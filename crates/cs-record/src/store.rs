@@ -5,15 +5,15 @@ use std::fmt;
 use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId, RunId, Time,
-    TurnId, TurnSeq,
+    AskId, AttachmentId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId,
+    RunId, Time, TurnId, TurnSeq,
 };
 
 use crate::journal::JournalRow;
 use crate::{
-    AddRule, Aggregate, Ask, CardDetail, CardFilter, CardSummary, Codebase, LandingBrief, Limits, Listed,
-    LiveLimit, OldOperation, Park, Pause, Peeked, Present, ReadyFor, Route, Run, RunBrief, Scope,
-    StandingRule, Turn, Writes,
+    AddRule, Aggregate, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content,
+    LandingBrief, Limits, Listed, LiveLimit, OldOperation, Park, Pause, Peeked, Present, ReadyFor, Route,
+    Run, RunBrief, Scope, StandingRule, Turn, Writes,
 };
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -70,7 +70,11 @@ pub enum Select {
         turn: TurnId,
         /// The cards that are to be done first.
         after: Vec<CardId>,
+        /// Whether the files of the card are read as well.
+        files: bool,
     },
+    /// One card, and its files.
+    Files(CardId),
     /// The card of this ask.
     Ask(AskId),
     /// One card, and the landing when it has it.
@@ -80,6 +84,26 @@ pub enum Select {
 }
 
 impl Select {
+    /// The card whose files are read as well.
+    #[must_use]
+    pub const fn card_of_files(&self) -> Option<CardId> {
+        match self {
+            Self::Files(card)
+            | Self::Send {
+                card, files: true, ..
+            } => Some(*card),
+            Self::Send { .. }
+            | Self::Ready { .. }
+            | Self::Start { .. }
+            | Self::Landings { .. }
+            | Self::Runs(_)
+            | Self::Card(_)
+            | Self::Ask(_)
+            | Self::CardLanding(..)
+            | Self::Landing(_) => None,
+        }
+    }
+
     /// Returns a take of ready cards or landings with another limit; any other selection as it is.
     #[must_use]
     pub(crate) fn with_limit(&self, limit: u32) -> Self {
@@ -109,6 +133,8 @@ pub struct Facts {
     pub limits: Limits,
     /// The cards that are to be done first, of those that were asked for.
     pub earlier: Vec<Earlier>,
+    /// The files of the card, where they were asked for, in the order in which they were attached.
+    pub attached: Vec<Attachment>,
     /// The locked cards, in the order of the selection.
     pub cards: Vec<Aggregate>,
 }
@@ -346,6 +372,18 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
     async fn codebases(&self) -> Result<Vec<Codebase>, StoreError>;
+
+    /// Lists the files of a card in the order in which they were attached, those of one act by name; nothing for an unknown card.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn attachments(&self, card: CardId) -> Result<Option<Vec<Attachment>>, StoreError>;
+
+    /// Reads a file and what is in it.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn attached(&self, attachment: AttachmentId) -> Result<Option<(Attachment, Content)>, StoreError>;
 
     /// Writes a standing rule unless it is there, and returns it as it is then.
     ///

@@ -242,6 +242,7 @@ impl<'a> Sift<'a> {
             Select::Start { .. }
             | Select::Runs(_)
             | Select::Card(_)
+            | Select::Files(_)
             | Select::Send { .. }
             | Select::Ask(_)
             | Select::CardLanding(..)

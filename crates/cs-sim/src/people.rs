@@ -177,6 +177,7 @@ async fn send_with(world: &World, to: SendTo, plan: Plan) {
         body: "Do it".to_owned(),
         plan,
         choice: cs_record::Choice::default(),
+        attachments: Vec::new(),
     };
     let came = world.record.send(&send).await;
     told(world, "messages", &came);

@@ -8,7 +8,7 @@ use crate::SqliteStore;
 use crate::reads::{codebase_names, name_of, read_asks, read_card, read_run, read_turns, rows};
 use crate::row_asks::AskRow;
 use crate::row_runs::{LandingRow, RunRow};
-use crate::{script, standing};
+use crate::{attachments, script, standing};
 
 pub(crate) async fn run_brief(
     store: &SqliteStore,
@@ -35,6 +35,7 @@ pub(crate) async fn run_brief(
         },
         questions: questions(&mut tx, &run).await?,
         rules: rules(&mut tx, &run).await?,
+        attachments: attachments::read(&mut tx, card.id).await?,
         card,
     };
     Ok(Some((run, brief)))

@@ -8,6 +8,7 @@
 //! This crate must never decide anything: rules are in cs-record.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod attachments;
 mod briefs;
 #[cfg(test)]
 mod changed_test;

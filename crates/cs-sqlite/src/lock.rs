@@ -9,8 +9,8 @@ use sqlx::{Sqlite, SqliteConnection};
 use crate::load::{aggregates, json};
 use crate::row_cards::{CardRow, parse};
 use crate::row_runs::JournalStored;
-use crate::script;
 use crate::take::{after, limits};
+use crate::{attachments, script};
 
 /// The kind of a journal row whose transaction is not over; nobody else ever sees one.
 pub(crate) const BEGUN: &str = "begun";
@@ -58,6 +58,7 @@ pub(crate) async fn read(
         Select::Runs(_)
         | Select::Card(_)
         | Select::Send { .. }
+        | Select::Files(_)
         | Select::Ask(_)
         | Select::CardLanding(..)
         | Select::Landing(_) => Limits::default(),
@@ -71,10 +72,15 @@ pub(crate) async fn read(
             break cards;
         }
     };
+    let attached = match select.card_of_files() {
+        Some(card) => attachments::read(connection, card).await?,
+        None => Vec::new(),
+    };
     Ok(Facts {
         now,
         limits,
         earlier,
+        attached,
         cards,
     })
 }
@@ -89,6 +95,7 @@ async fn earlier(connection: &mut SqliteConnection, select: &Select) -> Result<V
         | Select::Landings { .. }
         | Select::Runs(_)
         | Select::Card(_)
+        | Select::Files(_)
         | Select::Ask(_)
         | Select::CardLanding(..)
         | Select::Landing(_) => return Ok(Vec::new()),
@@ -133,7 +140,10 @@ async fn cards(
         Select::Start { run, .. } => {
             sqlx::query(include_str!("../queries/select_cards_of_runs.sql")).bind(json(&[run])?)
         }
-        Select::Card(card) | Select::Send { card, .. } | Select::CardLanding(card, _) => {
+        Select::Card(card)
+        | Select::Files(card)
+        | Select::Send { card, .. }
+        | Select::CardLanding(card, _) => {
             sqlx::query(include_str!("../queries/select_cards.sql")).bind(json(&[card])?)
         }
         Select::Ask(ask) => {
@@ -165,7 +175,7 @@ fn ready(what: Offer, machine: MachineId, agents: &str, now: Time, limit: u32) -
 /// The ids of the rows that are loaded whatever their state.
 fn named(select: &Select) -> Vec<String> {
     match select {
-        Select::Ready { .. } | Select::Landings { .. } | Select::Card(_) => Vec::new(),
+        Select::Ready { .. } | Select::Landings { .. } | Select::Card(_) | Select::Files(_) => Vec::new(),
         Select::Runs(runs) => runs.iter().map(ToString::to_string).collect(),
         Select::Start { run, .. } => vec![run.to_string()],
         Select::Send { turn, .. } => vec![turn.to_string()],

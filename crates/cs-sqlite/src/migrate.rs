@@ -50,6 +50,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         version: 7,
         sql: include_str!("../migrations/0007_rules.sql"),
     },
+    Migration {
+        version: 8,
+        sql: include_str!("../migrations/0008_attachments.sql"),
+    },
 ];
 
 /// What a file is.

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId, RunId,
-    Time, TurnSeq,
+    AskId, AttachmentId, CardId, Clock, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person,
+    RuleId, RunId, Time, TurnSeq,
 };
 use cs_record::{
-    AddRule, Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief,
-    LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked, Present, Registered, Route,
-    RowStore, Run, RunBrief, Scope, Select, StandingRule, StoreError, Turn, Writes,
+    AddRule, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, JournalEntry,
+    JournalRow, LandingBrief, LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked,
+    Present, Registered, Route, RowStore, Run, RunBrief, Scope, Select, StandingRule, StoreError, Turn,
+    Writes,
 };
 
 use crate::connections::{Link, Tx};
-use crate::{OpenError, briefs, forget, limits, lock, machines, open, reads, standing, write};
+use crate::{OpenError, attachments, briefs, forget, limits, lock, machines, open, reads, standing, write};
 
 /// The record in one SQLite file. Its clock is the one that it was opened with: there is one machine. Clones share the connections.
 #[derive(Clone)]
@@ -224,6 +225,14 @@ impl RowStore for SqliteStore {
 
     async fn codebases(&self) -> Result<Vec<Codebase>, StoreError> {
         machines::codebases(self).await
+    }
+
+    async fn attachments(&self, card: CardId) -> Result<Option<Vec<Attachment>>, StoreError> {
+        attachments::list(self, card).await
+    }
+
+    async fn attached(&self, attachment: AttachmentId) -> Result<Option<(Attachment, Content)>, StoreError> {
+        attachments::content(self, attachment).await
     }
 
     async fn add_rule(&self, add: &AddRule) -> Result<StandingRule, StoreError> {

@@ -1,13 +1,13 @@
 //! Commits: every kind of row in one statement, every change with its fence, every statement counted, and all sent together.
 
 use cs_model::OperationId;
-use cs_record::{Change, Dependency, RunText, StoreError, Turn, Writes};
+use cs_record::{Attachment, Change, Content, Dependency, RunText, StoreError, Turn, Writes};
 use serde::Serialize;
 use sqlx::SqliteConnection;
 
 use crate::load::json;
 use crate::row_asks::AskRow;
-use crate::row_cards::{CardRow, MarkRow, author_columns};
+use crate::row_cards::{CardRow, MarkRow, author_columns, integer};
 use crate::row_limits::{ParkRow, UnparkRow};
 use crate::row_runs::{LandingRow, RunRow};
 use crate::script::Writing;
@@ -132,6 +132,13 @@ fn write_texts_and_dependencies(writing: &mut Writing, writes: &Writes) -> Resul
     for text in &writes.texts {
         insert_text(writing, text)?;
     }
+    for gone in &writes.gone_attachments {
+        single!(writing, "delete_attachment");
+        writing.bind(gone.to_string())?;
+    }
+    for (attachment, content) in &writes.new_attachments {
+        insert_attachment(writing, attachment, content)?;
+    }
     let freed: Vec<_> = writes.freed.iter().map(ToString::to_string).collect();
     over!(writing, "delete_dependencies", &freed)?;
     let dependencies: Vec<_> = writes.dependencies.iter().map(DependencyRow::from).collect();
@@ -234,6 +241,23 @@ fn insert_text(writing: &mut Writing, text: &RunText) -> Result<(), StoreError> 
     writing.bind(text.run.to_string())?;
     writing.bind(i64::from(text.epoch.get()))?;
     writing.bind(text.body.clone())
+}
+
+fn insert_attachment(
+    writing: &mut Writing,
+    attachment: &Attachment,
+    content: &Content,
+) -> Result<(), StoreError> {
+    single!(writing, "insert_attachment");
+    writing.bind(attachment.id.to_string())?;
+    writing.bind(attachment.card.to_string())?;
+    writing.bind(attachment.name.clone())?;
+    writing.bind(attachment.media_type.clone())?;
+    writing.bind(integer(attachment.size_bytes))?;
+    writing.bind(attachment.sha256.to_string())?;
+    writing.bind(attachment.by.to_string())?;
+    writing.bind(attachment.at.unix_micros())?;
+    writing.bind(content.bytes().to_vec())
 }
 
 /// Gives the journal row its kind and result. An operation must have an entry, and an entry an operation.

@@ -5,6 +5,7 @@
 
 pub mod acts;
 pub mod agents;
+pub mod attachments;
 pub mod children;
 pub mod choices;
 pub mod claims;
@@ -154,6 +155,10 @@ macro_rules! record_conformance {
             plans: a_closed_card_is_over,
             plans: work_is_handed_back_between_two_starts,
             choices: a_choice_for_a_card_holds_from_its_next_attempt,
+            attachments: what_is_attached_reaches_the_next_attempt,
+            attachments: files_of_a_card_have_different_names,
+            attachments: a_bad_file_is_refused_with_its_turn,
+            attachments: a_card_that_is_full_takes_no_more,
             standing: rules_are_read_anew_by_each_attempt,
             standing: a_rule_is_written_once_and_keeps_its_place,
             standing: a_bad_rule_is_refused,

@@ -15,6 +15,7 @@ use cs_record::RunBrief;
 use cs_supervise::ExecutionSpec;
 use cs_worktree::{BroughtAlong, ErrorClass, PersonCommits};
 
+use super::attachments;
 use super::sandbox::{Room, Sandbox, SandboxTrouble};
 use super::session::Conversation;
 use super::setup;
@@ -71,6 +72,7 @@ pub(crate) async fn make_ready(
         setup,
         mut files,
     } = ground(cx, row, brief).await?;
+    let attached = attached(cx, row, brief).await?;
     let execution = cx.state.execution(execution);
     let given = tools_of(cx, row, &execution, &leave.choices).await?;
     let facts = RunFacts {
@@ -84,16 +86,13 @@ pub(crate) async fn make_ready(
         tools: given.tools,
         cwd: in_utf8(&cwd)?,
         private_dir: in_utf8(&execution)?,
+        attachments: attached.clone(),
         most_turns: agent.bounds.turns,
-        most_micro_usd: agent
-            .bounds
-            .most_micro_usd(brief.card.usage.cost_microusd.unwrap_or(0)),
-        ..compose(row, brief, &place, conversation)
+        most_micro_usd: most_micro_usd(agent, brief),
+        ..compose(row, brief, (&place, attached.as_deref()), conversation)
     };
     let mut launch = harness.launch(&tell_of_tools(facts, harness.kind(), row));
-    // What a person has set goes before what is usual for an agent.
-    let (kind, own) = (harness.kind(), leave.choices.env.into_iter());
-    launch.env.extend(own.filter(|(name, _)| !kind.takes_in(name)));
+    launch.env.extend(own_env(harness.kind(), leave.choices.env));
     let env = environment(cx, row.card, &launch.env);
     let room = Room {
         kind: harness.kind(),
@@ -102,6 +101,7 @@ pub(crate) async fn make_ready(
         state: cx.state.root(),
         execution: &execution,
         files: &launch.files,
+        attachments: attached.as_deref().map(Path::new),
         tools: given.program.as_deref(),
         has_setup: setup.is_some(),
         env: &env,
@@ -122,6 +122,24 @@ pub(crate) async fn make_ready(
         files,
         prompt: launch.stdin,
     })
+}
+
+/// Lays out what is attached to the card of an attempt; returns where.
+async fn attached(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<Option<String>, Unready> {
+    let dir = attachments::lay_out(cx, row, brief).await?;
+    dir.as_deref().map(in_utf8).transpose()
+}
+
+/// How much an attempt may cost.
+fn most_micro_usd(agent: &AgentSetup, brief: &RunBrief) -> Option<u64> {
+    agent
+        .bounds
+        .most_micro_usd(brief.card.usage.cost_microusd.unwrap_or(0))
+}
+
+/// What a person has set goes before what is usual for an agent.
+fn own_env(kind: HarnessKind, env: BTreeMap<String, String>) -> impl Iterator<Item = (String, String)> {
+    env.into_iter().filter(move |(name, _)| !kind.takes_in(name))
 }
 
 /// What an agent is given to reach its tools.

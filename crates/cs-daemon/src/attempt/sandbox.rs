@@ -45,6 +45,8 @@ pub(super) struct Room<'a> {
     pub(super) execution: &'a Path,
     /// Its files that the agent reads.
     pub(super) files: &'a [PrivateFile],
+    /// The directory of the files that are attached to its card, where it has any.
+    pub(super) attachments: Option<&'a Path>,
     /// The program of the server of its tools, where it has any: the agent starts it.
     pub(super) tools: Option<&'a str>,
     /// Whether a setup command runs in it, which notes there how it stands.
@@ -185,6 +187,9 @@ fn bubblewrap(argv: Vec<OsString>, room: &Room<'_>, needed: &Needed) -> io::Resu
     all.place("--tmpfs", room.state);
     for file in room.files {
         all.same("--ro-bind", &room.execution.join(&file.name));
+    }
+    if let Some(attachments) = room.attachments {
+        all.same("--ro-bind", attachments);
     }
     if room.tools.is_some() {
         for place in [tools_place(room.execution), tools_token(room.execution)] {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use cs_model::CardState;
 use cs_record::{Card, CardFilter, CardSummary, RecordError};
 use cs_settle::{DiskSpace, TreeFacts, TreeFate, tree_fate};
 
@@ -50,6 +51,7 @@ impl Daemon {
                     .say_not_swept(format!("trees of finished cards stay for now: {}", chain(&error)));
             }
         };
+        self.sweep_attachments(&cards).await;
         let cards = cards.into_iter().filter(|summary| self.may_be_swept(summary));
         for summary in cards.collect::<Vec<_>>() {
             if let Err(error) = self.sweep_tree(&summary.card).await {
@@ -59,6 +61,26 @@ impl Daemon {
                     chain(&error)
                 ));
             }
+        }
+    }
+
+    /// Removes the files of cards that are over from this machine; the record keeps them.
+    async fn sweep_attachments(&mut self, cards: &[CardSummary]) {
+        let is_over = |summary: &&CardSummary| {
+            let state = summary.card.state;
+            let in_flight = summary
+                .card
+                .owner
+                .is_some_and(|owner| self.cx.journal.holds_run(owner));
+            matches!(state, CardState::Landed | CardState::Closed) && summary.live.is_none() && !in_flight
+        };
+        let over = cards
+            .iter()
+            .filter(is_over)
+            .map(|summary| summary.card.id)
+            .collect();
+        if let Err(error) = crate::attempt::sweep_attachments(&self.cx.state, over).await {
+            self.say_not_swept(format!("attachments of finished cards stay for now: {error}"));
         }
     }
 

@@ -1,5 +1,7 @@
 //! What an agent is shown of what belongs to its work, as text.
 
+mod attachments;
+
 use std::fmt::Write;
 
 use cs_model::{AskState, Author, CardId, LandingState, RunKind, TurnSeq};
@@ -33,7 +35,11 @@ fn cut(text: &str, most_bytes: usize) -> String {
 async fn whole(cx: &Context, of: &Of, what: &Shown) -> Result<String, RecordError> {
     let cards = &cx.deps.record.cards;
     Ok(match what {
-        Shown::Card => card_text(&cards.card(of.row.card).await?),
+        Shown::Card => {
+            let text = card_text(&cards.card(of.row.card).await?);
+            let brief = cx.deps.record.reads.run_brief(&of.attempt).await?;
+            [vec![text], attachments::names(&brief)].concat().join("\n")
+        }
         Shown::Turns => turns_text(&all_turns(cx, of.row.card).await?),
         Shown::Run => {
             let detail = cards.card(of.row.card).await?;
@@ -48,7 +54,7 @@ async fn whole(cx: &Context, of: &Of, what: &Shown) -> Result<String, RecordErro
             }
             kind @ (RunKind::Worker | RunKind::Issue) => format!("A {kind} sends no runs."),
         },
-        Shown::Attachment(name) => format!("Nothing is attached to your card, so there is no `{name}`."),
+        Shown::Attachment(name) => attachments::show(cx, of, name).await?,
     })
 }
 

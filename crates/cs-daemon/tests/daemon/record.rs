@@ -10,11 +10,11 @@ use cs_fence::{
     Standing, TokenHash,
 };
 use cs_journal::{ClaimError, ClaimRecord, ClaimRequest, Receipt, Reconciled};
-use cs_model::{CardId, Epoch, LandingId, MachineId, OperationId, PauseKind, Person, RunId};
+use cs_model::{AttachmentId, CardId, Epoch, LandingId, MachineId, OperationId, PauseKind, Person, RunId};
 use cs_record::{
-    DaemonReads, FencedLanding, HeldProcess, Housekeeping, LandingBrief, LandingRecord, LandingResult,
-    LeftProcess, LiveLimit, Machines, OldOperation, Park, Pause, Peeked, PeopleActs, Present, Record,
-    RecordError, Route, RunBrief, Scope, StoppedRun,
+    Content, DaemonReads, FencedLanding, HeldProcess, Housekeeping, LandingBrief, LandingRecord,
+    LandingResult, LeftProcess, LiveLimit, Machines, OldOperation, Park, Pause, Peeked, PeopleActs, Present,
+    Record, RecordError, Route, RunBrief, Scope, StoppedRun,
 };
 use cs_settle::{Answer, Answered, Capped, GaveUp, GiveUp, SettleError, SettlementRecord, Used};
 use cs_testkit::MemoryStore;
@@ -283,6 +283,10 @@ impl DaemonReads for Disturbed {
     async fn run_brief(&self, attempt: &Attempt) -> Result<Fenced<RunBrief>, RecordError> {
         self.meet(Call::RunBrief).await.map_err(away)?;
         self.record.run_brief(attempt).await
+    }
+
+    async fn attached(&self, attachment: AttachmentId) -> Result<Content, RecordError> {
+        DaemonReads::attached(self.record.as_ref(), attachment).await
     }
 
     async fn landing_brief(&self, landing: LandingId) -> Result<LandingBrief, RecordError> {

@@ -302,6 +302,7 @@ impl World {
             body: "Do it".to_owned(),
             plan: cs_record::Plan::default(),
             choice: cs_record::Choice::default(),
+            attachments: Vec::new(),
         };
         self.record.record.send(&send).await.unwrap();
     }

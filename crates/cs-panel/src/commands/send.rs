@@ -4,17 +4,18 @@ mod choice;
 mod permission;
 
 use std::io::Read;
+use std::path::PathBuf;
 
 use clap::Args;
-use cs_model::{AgentName, CardId, CodebaseId, IdSource, Opening, Priority, Time, TurnId};
-use cs_record::{Choice, Codebase, Plan, Send, SendTo};
+use cs_model::{AgentName, AttachmentId, CardId, CodebaseId, IdSource, Opening, Priority, Time, TurnId};
+use cs_record::{Attachment, Choice, Codebase, NewAttachment, Plan, Send, SendTo};
 use cs_worktree::{Inspection, Repository, WorktreeError};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use self::choice::ChoiceArgs;
 use super::agent::parse_name;
-use super::codebase;
+use super::{attachments, codebase};
 use crate::app::{App, Desk};
 use crate::checkouts::AgentNote;
 use crate::config::May;
@@ -22,7 +23,7 @@ use crate::failure::Failure;
 use crate::os::SystemIds;
 use crate::out;
 use crate::text;
-use crate::wire::SentWire;
+use crate::wire::{AttachmentWire, SentWire};
 use permission::{OfCodebase, Rules};
 
 /// The longest message in bytes.
@@ -49,6 +50,9 @@ pub(crate) struct SendArgs {
     /// What that agent may do without being asked, where nobody has said it yet: it is noted in the configuration.
     #[arg(long, value_enum, conflicts_with = "card")]
     permissions: Option<May>,
+    /// A file for the card's agent; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
     #[command(flatten)]
     choice: ChoiceArgs,
     #[command(flatten)]
@@ -142,6 +146,7 @@ enum Place {
 
 /// Carries out `send`.
 pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
+    let files = attachments::read_all(app, &args.attach)?;
     let body = words(args.message.as_deref(), "message", MESSAGE_MAX_BYTES)?;
     if let Some(card) = &args.card {
         let desk = app.desk().await?;
@@ -151,7 +156,13 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
         }
         let choice = args.choice.of_card(app, &desk, card).await?;
         let plan = args.plan.resolve(app, &desk).await?;
-        return deliver(app, &desk, SendTo::Card(card), (body, plan, choice), None).await;
+        let said = Said {
+            body,
+            plan,
+            choice,
+            files,
+        };
+        return deliver(app, &desk, SendTo::Card(card), said, None).await;
     }
     let named = args.agent.as_deref().map(parse_name).transpose()?;
     let config = app.config()?;
@@ -180,7 +191,21 @@ pub(crate) async fn send(app: &App, args: SendArgs) -> Result<(), Failure> {
         opening: Opening::Owner,
     };
     let plan = args.plan.resolve(app, &desk).await?;
-    deliver(app, &desk, to, (body, plan, choice), Some(place)).await
+    let said = Said {
+        body,
+        plan,
+        choice,
+        files,
+    };
+    deliver(app, &desk, to, said, Some(place)).await
+}
+
+/// What a person says.
+struct Said {
+    body: String,
+    plan: Plan,
+    choice: Choice,
+    files: Vec<NewAttachment>,
 }
 
 /// Says how a card that is there gets another agent.
@@ -196,11 +221,12 @@ async fn deliver(
     app: &App,
     desk: &Desk,
     to: SendTo,
-    (body, plan, choice): (String, Plan, Choice),
+    said: Said,
     place: Option<Place>,
 ) -> Result<(), Failure> {
     let person = app.person(&desk.state).await?;
     let turn = TurnId::from_uuid(SystemIds.uuid_v7());
+    let files: Vec<AttachmentId> = said.files.iter().map(|file| file.id).collect();
     let sent = desk
         .ports
         .acts
@@ -208,9 +234,10 @@ async fn deliver(
             turn,
             to,
             person,
-            body,
-            plan,
-            choice,
+            body: said.body,
+            plan: said.plan,
+            choice: said.choice,
+            attachments: said.files,
         })
         .await?;
     app.wake(desk).await;
@@ -227,6 +254,7 @@ async fn deliver(
         }
     };
     let short = sent.card.short();
+    let files = attached(desk, sent.card, &files).await?;
     if sent.open_asks > 0 {
         let asks = text::count(sent.open_asks as usize, "open question");
         app.out.said(&format!(
@@ -241,11 +269,33 @@ async fn deliver(
             seq,
             codebase,
             open_asks: sent.open_asks,
+            attachments: files.iter().map(AttachmentWire::from).collect(),
         });
     }
+    let with = match files.as_slice() {
+        [] => String::new(),
+        files => format!(
+            ", with {}",
+            files.iter().map(attachments::line).collect::<Vec<_>>().join(", ")
+        ),
+    };
     let where_to = codebase.map(|name| format!(" on {name}")).unwrap_or_default();
-    app.out
-        .line(&format!("{what} {short}{where_to}: turn {} was sent", sent.seq))
+    app.out.line(&format!(
+        "{what} {short}{where_to}: turn {} was sent{with}",
+        sent.seq
+    ))
+}
+
+/// What these files became on their card.
+async fn attached(desk: &Desk, card: CardId, files: &[AttachmentId]) -> Result<Vec<Attachment>, Failure> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let all = desk.ports.attachments.attachments(card).await?;
+    let became = files
+        .iter()
+        .map(|id| all.iter().find(|one| one.id == *id).cloned());
+    Ok(became.flatten().collect())
 }
 
 /// Finds where the agent of a new card works: the codebase that was named, else the repository around us, else nowhere. Nothing is

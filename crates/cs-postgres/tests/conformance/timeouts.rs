@@ -91,6 +91,7 @@ async fn send_to_a_held_card(limits: Limits) -> String {
         body: "please".to_owned(),
         plan: cs_record::Plan::default(),
         choice: cs_record::Choice::default(),
+        attachments: Vec::new(),
     };
     let error = world.people.send(&send).await.expect_err("somebody holds it");
     assert!(

@@ -21,6 +21,7 @@ async fn say(world: &World, card: CardId) -> Result<Sent, RecordError> {
         body: "more".to_owned(),
         plan: cs_record::Plan::default(),
         choice: cs_record::Choice::default(),
+        attachments: Vec::new(),
     };
     world.people.send(&send).await
 }

@@ -4,9 +4,14 @@ use std::fmt;
 
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, ProcessFact, TokenHash};
-use cs_model::{CardId, CodebaseId, Epoch, LandingId, MachineId, PauseKind, Person, RunId, RunState, Time};
+use cs_model::{
+    AttachmentId, CardId, CodebaseId, Epoch, LandingId, MachineId, PauseKind, Person, RunId, RunState, Time,
+};
 
-use crate::{Ask, Card, Landing, LiveLimit, Park, Pause, RecordError, Route, Run, Scope, StandingRule, Turn};
+use crate::{
+    Ask, Attachment, Card, Content, Landing, LiveLimit, Park, Pause, RecordError, Route, Run, Scope,
+    StandingRule, Turn,
+};
 
 /// What one read says of the work that a machine could take. A hint: the claim decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -116,6 +121,8 @@ pub struct RunBrief {
     /// The standing rules for agents on the codebase of the run, as they stand now, in the order of
     /// [`standing_rules`](crate::StandingRules::standing_rules).
     pub rules: Vec<StandingRule>,
+    /// The files of the card, in the order in which they were attached.
+    pub attachments: Vec<Attachment>,
 }
 
 /// A child of a run, as its parent sees it.
@@ -153,6 +160,12 @@ pub trait DaemonReads: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the record cannot answer.
     async fn run_brief(&self, attempt: &Attempt) -> Result<Fenced<RunBrief>, RecordError>;
+
+    /// Reads a file of a card.
+    ///
+    /// # Errors
+    /// Not found when it was taken away since; corrupt when it is not what was attached.
+    async fn attached(&self, attachment: AttachmentId) -> Result<Content, RecordError>;
 
     /// Reads what a landing is to do.
     ///

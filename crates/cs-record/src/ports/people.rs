@@ -8,7 +8,7 @@ use cs_model::{
     TurnId, TurnSeq,
 };
 
-use crate::{Ask, Codebase, Landing, RecordError};
+use crate::{Ask, Codebase, Landing, NewAttachment, RecordError};
 
 /// A turn of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Send {
     pub plan: Plan,
     /// What its card's agent is to work with. What is not said stays as it is.
     pub choice: Choice,
+    /// Files for the card's agent: all are attached with the turn, or nothing is written.
+    pub attachments: Vec<NewAttachment>,
 }
 
 /// When a card starts.
@@ -67,6 +69,7 @@ impl Send {
             body: body.into(),
             plan: Plan::default(),
             choice: Choice::default(),
+            attachments: Vec::new(),
         }
     }
 }

@@ -19,7 +19,7 @@ impl<S: RowStore> PeopleActs for Record<S> {
             SendTo::Card(card) => (*card, false),
         };
         let rule = |facts: &Facts| match facts.cards.first() {
-            Some(aggregate) => Ok(rules::send_existing(aggregate, send, &facts.earlier, facts.now)?),
+            Some(aggregate) => Ok(rules::send_existing(aggregate, send, facts)?),
             None if new => Ok(rules::send_new(send, &facts.earlier, facts.now)?),
             None => Err(no_card(card)),
         };
@@ -27,6 +27,7 @@ impl<S: RowStore> PeopleActs for Record<S> {
             card,
             turn: send.turn,
             after: send.plan.after.clone(),
+            files: !send.attachments.is_empty(),
         };
         self.decide_plain(&select, rule).await?
     }
@@ -113,7 +114,8 @@ impl<S: RowStore> Codebases for Record<S> {
     }
 }
 
-fn the_card(facts: &Facts, card: CardId) -> Result<&Aggregate, RecordError> {
+/// The card that was locked.
+pub(super) fn the_card(facts: &Facts, card: CardId) -> Result<&Aggregate, RecordError> {
     facts.cards.first().ok_or_else(|| no_card(card))
 }
 

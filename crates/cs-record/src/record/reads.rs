@@ -4,14 +4,14 @@ use std::fmt;
 
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, Standing, Verdict, judge};
-use cs_model::{AskId, CardId, LandingId, MachineId, RunState, TurnSeq};
+use cs_model::{AskId, AttachmentId, CardId, LandingId, MachineId, RunState, TurnSeq};
 
 use super::Record;
 use super::people::no_card;
 use crate::store::RowStore;
 use crate::{
-    Ask, CardDetail, CardFilter, CardReads, CardSummary, DaemonReads, HeldProcess, LandingBrief, Listed,
-    Peeked, RecordError, RunBrief, StoppedRun, Turn,
+    Ask, CardDetail, CardFilter, CardReads, CardSummary, Content, DaemonReads, HeldProcess, LandingBrief,
+    Listed, Peeked, RecordError, RunBrief, StoppedRun, Turn,
 };
 
 /// How many digits a short id has at least.
@@ -71,6 +71,10 @@ impl<S: RowStore> DaemonReads for Record<S> {
                 row: Some((row.epoch, row.state)),
             })),
         }
+    }
+
+    async fn attached(&self, attachment: AttachmentId) -> Result<Content, RecordError> {
+        self.content(attachment).await
     }
 
     async fn landing_brief(&self, landing: LandingId) -> Result<LandingBrief, RecordError> {

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use cs_model::{Author, CardState, Priority, Time, TurnSeq, TurnState};
 use cs_settle::Usage;
 
+use super::attach::attach_to;
 use super::retry::open_again;
 use super::{MAX_BASE_BYTES, MAX_CHOICE_BYTES, MAX_TITLE_CHARS, check_body};
 use crate::aggregate::{Draft, Words};
+use crate::store::Facts;
 use crate::{
     Aggregate, Card, Choice, Chosen, Dependency, Earlier, Plan, Readiness, ReadyFor, Refusal, Send, SendTo,
     Sent, Writes,
@@ -18,12 +20,7 @@ use crate::{
 ///
 /// # Errors
 /// Refused for a bad text, for a closed card, and when the card would wait for itself.
-pub fn send_existing(
-    aggregate: &Aggregate,
-    send: &Send,
-    earlier: &[Earlier],
-    now: Time,
-) -> Result<(Writes, Sent), Refusal> {
+pub fn send_existing(aggregate: &Aggregate, send: &Send, facts: &Facts) -> Result<(Writes, Sent), Refusal> {
     let card = &aggregate.card;
     let sent = |seq| Sent {
         card: card.id,
@@ -35,7 +32,7 @@ pub fn send_existing(
         return Ok((Writes::default(), sent(turn.seq)));
     }
     check_body("the message", &send.body)?;
-    let mut draft = Draft::of(aggregate, now);
+    let mut draft = Draft::of(aggregate, facts.now);
     if card.state == CardState::Closed {
         return Err(Refusal::CardState {
             card: card.id.short(),
@@ -46,8 +43,9 @@ pub fn send_existing(
     open_again(&mut draft);
     draft.card.landings_returned = 0;
     choose(&mut draft.card, &send.choice)?;
+    attach_to(&mut draft, &facts.attached, &send.attachments, &send.person)?;
     let seq = draft.say(words(send));
-    let writes = plan(draft, &send.plan, earlier)?;
+    let writes = plan(draft, &send.plan, &facts.earlier)?;
     Ok((writes, sent(seq)))
 }
 
@@ -103,6 +101,7 @@ pub fn send_new(send: &Send, earlier: &[Earlier], now: Time) -> Result<(Writes, 
     };
     choose(&mut card, &send.choice)?;
     let mut draft = Draft::new_card(card.clone(), now);
+    attach_to(&mut draft, &[], &send.attachments, &send.person)?;
     let seq = draft.say(words(send));
     let writes = plan(draft, &send.plan, earlier)?;
     let sent = Sent {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, TokenHash};
-use cs_model::{AskId, CardId, Epoch, LandingId, MachineId, PauseKind, Person, RunId, TurnSeq};
+use cs_model::{AskId, AttachmentId, CardId, Epoch, LandingId, MachineId, PauseKind, Person, RunId, TurnSeq};
 use cs_record::{
-    Ask, CardDetail, CardFilter, CardReads, CardSummary, DaemonReads, HeldProcess, Housekeeping,
+    Ask, CardDetail, CardFilter, CardReads, CardSummary, Content, DaemonReads, HeldProcess, Housekeeping,
     LandingBrief, LeftProcess, Listed, LiveLimit, Machines, OldOperation, Park, Pause, Peeked, Present,
     RecordError, Route, RunBrief, Scope, StoppedRun, Turn,
 };
@@ -51,6 +51,10 @@ impl DaemonReads for Remote {
             Box::pin(async move { world.record.run_brief(&attempt).await }) as Boxed<_>
         };
         self.send("run brief", away, send).await
+    }
+
+    async fn attached(&self, attachment: AttachmentId) -> Result<Content, RecordError> {
+        sent!(self, "attachment", attached(attachment))
     }
 
     async fn landing_brief(&self, landing: LandingId) -> Result<LandingBrief, RecordError> {

@@ -91,16 +91,11 @@ async fn a_newer_file_is_refused() {
     let home = Home::new();
     home.open().await.expect("it opens").close().await;
     raw(&home.path("record.db"), "pragma user_version = 99").await;
-    check_refused(&home, &home.path("record.db"), |error| {
-        matches!(
-            error,
-            OpenError::TooNew {
-                found: 99,
-                known: 6,
-                ..
-            }
-        )
-    })
+    check_refused(
+        &home,
+        &home.path("record.db"),
+        |error| matches!(error, OpenError::TooNew { found: 99, known, .. } if *known < 99),
+    )
     .await;
 }
 

@@ -158,6 +158,7 @@ pub async fn a_settled_turn_stays_settled<S: RowStore>(store: &S, clock: &Arc<Se
         card,
         turn,
         after: Vec::new(),
+        files: false,
     };
     let check = async |state, run| {
         bench
@@ -274,9 +275,20 @@ async fn card_on<S: RowStore>(bench: &Bench<'_, S>, base: &str) -> CardId {
         body: "please".to_owned(),
         plan: Plan::default(),
         choice: Choice::default(),
+        attachments: Vec::new(),
     };
     let (turn, after) = (send.turn, Vec::new());
-    let Locked { tx, facts } = lock(bench.store, None, &Select::Send { card, turn, after }).await;
+    let Locked { tx, facts } = lock(
+        bench.store,
+        None,
+        &Select::Send {
+            card,
+            turn,
+            after,
+            files: false,
+        },
+    )
+    .await;
     let (writes, _) = rules::send_new(&send, &facts.earlier, facts.now).expect("a good turn is taken");
     bench.store.commit(tx, &writes).await.expect("it is written");
     card

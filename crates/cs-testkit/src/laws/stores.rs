@@ -45,9 +45,20 @@ impl<'a, S: RowStore> Bench<'a, S> {
             body: "please".to_owned(),
             plan: Plan::default(),
             choice: Choice::default(),
+            attachments: Vec::new(),
         };
         let after = Vec::new();
-        let Locked { tx, facts } = lock(store, None, &Select::Send { card, turn, after }).await;
+        let Locked { tx, facts } = lock(
+            store,
+            None,
+            &Select::Send {
+                card,
+                turn,
+                after,
+                files: false,
+            },
+        )
+        .await;
         let (writes, _) = rules::send_new(&send, &facts.earlier, facts.now).expect("a good turn is taken");
         store.commit(tx, &writes).await.expect("it is written");
         let seed = cs_fence::TokenSeed::from_bytes(ids.secret());

@@ -11,9 +11,9 @@ use cs_model::{
     LandingId, MachineId, Opening, OperationId, Person, RunState, TurnId, TurnSeq, TurnState,
 };
 use cs_record::{
-    AgentActs, Aggregate, AnswerAsk, Ask, CardDetail, CardFilter, CardReads, Codebases, DaemonReads,
-    Housekeeping, LandingRecord, Machines, Peeked, PeopleActs, ReadyFor, Record, RowStore, Run, Send, SendTo,
-    Sent, StandingRules, TurnMark, readiness,
+    AgentActs, Aggregate, AnswerAsk, Ask, Attachments, CardDetail, CardFilter, CardReads, Codebases,
+    DaemonReads, Housekeeping, LandingRecord, Machines, Peeked, PeopleActs, ReadyFor, Record, RowStore, Run,
+    Send, SendTo, Sent, StandingRules, TurnMark, readiness,
 };
 use cs_settle::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettlementRecord, Used};
 
@@ -44,6 +44,8 @@ pub struct World {
     pub machines: Arc<dyn Machines>,
     /// Acts of running agents.
     pub agents: Arc<dyn AgentActs>,
+    /// Attachments.
+    pub files: Arc<dyn Attachments>,
     /// Standing rules.
     pub standing: Arc<dyn StandingRules>,
     /// What the record forgets.
@@ -98,6 +100,7 @@ impl World {
             landings: Arc::clone(&record) as _,
             machines: Arc::clone(&record) as _,
             agents: Arc::clone(&record) as _,
+            files: Arc::clone(&record) as _,
             standing: Arc::clone(&record) as _,
             housekeeping: record,
             clock,

@@ -31,6 +31,17 @@ impl Tables {
         for text in &writes.texts {
             insert_text(&mut self.texts, text)?;
         }
+        for gone in &writes.gone_attachments {
+            if self.attachments.remove(gone).is_none() {
+                return refuse(format!("attachment {gone} is not there"));
+            }
+        }
+        for (new, content) in &writes.new_attachments {
+            let row = (new.clone(), content.clone());
+            if self.attachments.insert(new.id, row).is_some() {
+                return refuse(format!("attachment {} is there already", new.id));
+            }
+        }
         self.dependencies
             .retain(|dependency| !writes.freed.contains(&dependency.card));
         self.dependencies.extend(writes.dependencies.iter().copied());
@@ -70,6 +81,11 @@ impl Tables {
         }
         self.check_children()?;
         self.check_dependencies()?;
+        let files = self.attachments.values();
+        unique(
+            files.map(|(one, _)| (one.card, one.name.clone())),
+            "two attachments of one card have one name",
+        )?;
         unique(
             self.turns.values().map(|turn| (turn.card, turn.seq)),
             "two turns have one place",

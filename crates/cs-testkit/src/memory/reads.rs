@@ -2,8 +2,8 @@
 
 use cs_model::{AskState, AskTo, CardId, CardState, Epoch, MachineId, RunId, RunKind, RunState, Time};
 use cs_record::{
-    Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Offer, Peeked, ReadyFor, Run, RunBrief,
-    StandingRule, Turn,
+    Ask, Attachment, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Offer, Peeked, ReadyFor, Run,
+    RunBrief, StandingRule, Turn,
 };
 
 use super::select::is_offered;
@@ -61,10 +61,18 @@ impl Tables {
             brief: self.texts.get(&(run.id, Epoch::NONE)).cloned(),
             children: (run.kind != RunKind::Worker).then(|| self.children_of(&run)),
             questions: self.asks_where(|ask| self.is_question_to(ask, &run)),
+            attachments: self.attachments_of(card.id),
             rules: self.standing_where(|rule| rule.covers(run.codebase)),
             card,
         };
         Some((run, brief))
+    }
+
+    pub(super) fn attachments_of(&self, card: CardId) -> Vec<Attachment> {
+        let mine = self.attachments.values().filter(|(one, _)| one.card == card);
+        let mut mine: Vec<_> = mine.map(|(one, _)| one.clone()).collect();
+        mine.sort_by(|a, b| (a.at, &a.name).cmp(&(b.at, &b.name)));
+        mine
     }
 
     pub(super) fn standing_where(&self, wanted: impl Fn(&StandingRule) -> bool) -> Vec<StandingRule> {

@@ -17,6 +17,7 @@ impl Tables {
             | Select::Start { machine, .. } => self.limits_of(*machine, now),
             Select::Runs(_)
             | Select::Card(_)
+            | Select::Files(_)
             | Select::Send { .. }
             | Select::Ask(_)
             | Select::CardLanding(..)
@@ -33,6 +34,10 @@ impl Tables {
             now,
             limits,
             earlier: self.earlier(select),
+            attached: select
+                .card_of_files()
+                .map(|card| self.attachments_of(card))
+                .unwrap_or_default(),
             cards,
         }
     }
@@ -94,7 +99,10 @@ impl Tables {
                 cards
             }
             Select::Start { run, .. } => self.runs.get(run).map(|run| run.card).into_iter().collect(),
-            Select::Card(card) | Select::Send { card, .. } | Select::CardLanding(card, _) => vec![*card],
+            Select::Card(card)
+            | Select::Files(card)
+            | Select::Send { card, .. }
+            | Select::CardLanding(card, _) => vec![*card],
             Select::Ask(ask) => self.asks.get(ask).map(|ask| ask.card).into_iter().collect(),
             Select::Landing(landing) => self
                 .landings
@@ -175,7 +183,7 @@ fn count(limit: u32) -> usize {
 fn named(select: &Select) -> Named {
     let mut named = Named::default();
     match select {
-        Select::Ready { .. } | Select::Landings { .. } | Select::Card(_) => {}
+        Select::Ready { .. } | Select::Landings { .. } | Select::Card(_) | Select::Files(_) => {}
         Select::Runs(runs) => named.runs.clone_from(runs),
         Select::Start { run, .. } => named.runs.push(*run),
         Select::Send { turn, .. } => named.turn = Some(*turn),

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use cs_fence::TokenHash;
 use cs_model::{
-    AskId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId, RunId, TurnSeq,
+    AskId, AttachmentId, CardId, CodebaseId, LandingId, MachineId, OperationId, PauseKind, Person, RuleId,
+    RunId, TurnSeq,
 };
 use cs_record::{
-    AddRule, Ask, CardDetail, CardFilter, CardSummary, Codebase, JournalEntry, JournalRow, LandingBrief,
-    Listed, LiveLimit, Lock, Locked, Machine, OldOperation, PRESENCE_LIFE, Park, Pause, Peeked, Present,
-    Registered, Route, RowStore, Run, RunBrief, Scope, Select, StandingRule, StoreError, Turn, Writes,
+    AddRule, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, JournalEntry,
+    JournalRow, LandingBrief, Listed, LiveLimit, Lock, Locked, Machine, OldOperation, PRESENCE_LIFE, Park,
+    Pause, Peeked, Present, Registered, Route, RowStore, Run, RunBrief, Scope, Select, StandingRule,
+    StoreError, Turn, Writes,
 };
 
 use super::{MemoryStore, MemoryTx};
@@ -300,6 +302,16 @@ impl RowStore for MemoryStore {
         let mut codebases: Vec<_> = tables.codebases.values().cloned().collect();
         codebases.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(codebases)
+    }
+
+    async fn attachments(&self, card: CardId) -> Result<Option<Vec<Attachment>>, StoreError> {
+        let tables = self.tables.lock().await;
+        let is_there = tables.cards.contains_key(&card);
+        Ok(is_there.then(|| tables.attachments_of(card)))
+    }
+
+    async fn attached(&self, attachment: AttachmentId) -> Result<Option<(Attachment, Content)>, StoreError> {
+        Ok(self.tables.lock().await.attachments.get(&attachment).cloned())
     }
 
     async fn add_rule(&self, add: &AddRule) -> Result<StandingRule, StoreError> {

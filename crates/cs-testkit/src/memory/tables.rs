@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cs_model::{
-    AskId, AskState, CardId, CodebaseId, Epoch, LandingId, MachineId, OperationId, PauseKind, RuleId, RunId,
-    RunState, Time, TurnId, TurnState,
+    AskId, AskState, AttachmentId, CardId, CodebaseId, Epoch, LandingId, MachineId, OperationId, PauseKind,
+    RuleId, RunId, RunState, Time, TurnId, TurnState,
 };
 use cs_record::{
-    Aggregate, Ask, Card, Codebase, CodebaseLimits, Dependency, JournalRow, Landing, Limits, LiveLimit,
-    Machine, Park, Pause, Route, Run, Scope, Serves, StandingRule, Turn, TurnMark,
+    Aggregate, Ask, Attachment, Card, Codebase, CodebaseLimits, Content, Dependency, JournalRow, Landing,
+    Limits, LiveLimit, Machine, Park, Pause, Route, Run, Scope, Serves, StandingRule, Turn, TurnMark,
 };
 
 /// All rows, each table by its primary key.
@@ -32,6 +32,7 @@ pub(super) struct Tables {
     pub(super) everyones: BTreeSet<MachineId>,
     /// Briefs and reports by run and epoch.
     pub(super) texts: BTreeMap<(RunId, Epoch), String>,
+    pub(super) attachments: BTreeMap<AttachmentId, (Attachment, Content)>,
     pub(super) standing: BTreeMap<RuleId, StandingRule>,
     /// When each journal row was written.
     pub(super) journaled_at: BTreeMap<OperationId, Time>,

@@ -287,6 +287,7 @@ mod tests {
                 state: &nowhere,
                 execution: &nowhere,
                 files: &[],
+                attachments: None,
                 tools: None,
                 has_setup: false,
                 env: &env,

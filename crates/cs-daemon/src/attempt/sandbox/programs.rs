@@ -262,6 +262,7 @@ mod tests {
                 state: &state,
                 execution: &state,
                 files: &[],
+                attachments: None,
                 tools: None,
                 has_setup: false,
                 env: &env,

@@ -55,6 +55,10 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
             {
                 add(&[&format!("Bash({command}:*)")]);
             }
+            if let Some(dir) = &facts.attachments {
+                // Two slashes begin an absolute path: https://code.claude.com/docs/en/permissions
+                add(&[&format!("Read(/{dir}/**)")]);
+            }
             if tools.is_some() {
                 add(&[OUR_TOOLS]);
             }

@@ -40,7 +40,10 @@ pub(super) fn launch(argv: &[String], facts: &RunFacts) -> LaunchSpec {
         [
             ("autoupdate", json!(false)),
             ("share", json!("disabled")),
-            ("permission", permission(facts.permissions)),
+            (
+                "permission",
+                permission(facts.permissions, facts.attachments.as_deref()),
+            ),
         ],
     );
     if let Some(tools) = &facts.tools {
@@ -108,7 +111,7 @@ fn server(spec: &mut LaunchSpec, facts: &RunFacts, tools: &PanelTools) -> Value 
 }
 
 /// Nothing is ever asked: nobody is there, and a question hangs for ever or ends the run without a word.
-fn permission(permissions: Permissions) -> Value {
+fn permission(permissions: Permissions, attachments: Option<&str>) -> Value {
     match permissions {
         Permissions::Full => json!("allow"),
         // Of the rules that fit a call the last one counts.
@@ -127,11 +130,19 @@ fn permission(permissions: Permissions) -> Value {
             json!({
                 "*": "allow",
                 "bash": bash,
-                "external_directory": "deny",
+                "external_directory": outside(attachments),
                 "doom_loop": "deny",
                 "question": "deny",
             })
         }
+    }
+}
+
+/// What it may reach outside of its tree: nothing but what is attached to its card.
+fn outside(attachments: Option<&str>) -> Value {
+    match attachments {
+        None => json!("deny"),
+        Some(dir) => json!({"*": "deny", format!("{dir}/*"): "allow"}),
     }
 }
 
@@ -229,6 +240,15 @@ mod tests {
         }
         assert_eq!(rules["external_directory"], "deny");
         assert!(!rules.to_string().contains("ask"));
+        let facts = RunFacts {
+            attachments: Some("/state/attachments/7".to_owned()),
+            ..facts
+        };
+        let rules = &config(&launch(&["opencode".to_owned()], &facts))["permission"];
+        let outside = rules["external_directory"].as_object().unwrap();
+        let outside: Vec<_> = outside.iter().map(|(key, rule)| (key.as_str(), rule)).collect();
+        let (deny, allow) = (json!("deny"), json!("allow"));
+        assert_eq!(outside, [("*", &deny), ("/state/attachments/7/*", &allow)]);
         let first = rules["bash"].as_object().unwrap().keys().next();
         assert_eq!(
             first.map(String::as_str),

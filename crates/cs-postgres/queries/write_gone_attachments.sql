@@ -1,0 +1,2 @@
+-- Takes files of cards away.
+delete from attachments where id = any ($1)
