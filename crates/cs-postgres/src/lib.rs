@@ -15,6 +15,7 @@
 mod attachments;
 mod columns;
 mod error;
+mod events;
 mod limits;
 mod listen;
 mod load;

@@ -70,6 +70,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         usable_from: 5,
         sql: include_str!("../migrations/0009_attachments.sql"),
     },
+    // An older binary does not say what happens.
+    Migration {
+        version: 10,
+        usable_from: 10,
+        sql: include_str!("../migrations/0010_events.sql"),
+    },
 ];
 
 /// Returns the newest version that a list of steps knows.

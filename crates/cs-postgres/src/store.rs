@@ -10,10 +10,10 @@ use cs_model::{
     RuleId, RunId, TurnSeq,
 };
 use cs_record::{
-    AddRule, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, JournalEntry,
-    JournalRow, LandingBrief, LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked,
-    Present, Registered, Route, RowStore, Run, RunBrief, Scope, Select, Sift, StandingRule, StoreError, Turn,
-    Writes,
+    AddRule, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, Event, EventPlace,
+    JournalEntry, JournalRow, LandingBrief, LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park,
+    Pause, Peeked, Present, Registered, Route, RowStore, Run, RunBrief, Scope, Select, Sift, StandingRule,
+    StoreError, Turn, Writes,
 };
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgArguments;
@@ -26,7 +26,7 @@ use crate::machines::Query;
 use crate::row_runs::JournalStored;
 use crate::settings::{CONNECTIONS, Sessions};
 use crate::{
-    OpenError, Settings, attachments, limits, lock, machines, open, reads, retention, standing, write,
+    OpenError, Settings, attachments, events, limits, lock, machines, open, reads, retention, standing, write,
 };
 
 /// A statement and its name.
@@ -292,6 +292,19 @@ impl RowStore for PostgresStore {
 
     async fn open_asks(&self) -> Result<Listed<(Ask, String)>, StoreError> {
         reads::open_asks(self).await
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        of: Option<CardId>,
+        limit: u32,
+    ) -> Result<Option<Vec<(EventPlace, Event)>>, StoreError> {
+        events::read(self, after, of, limit).await
+    }
+
+    async fn last_event(&self) -> Result<Option<EventPlace>, StoreError> {
+        events::last(self).await
     }
 
     async fn present(&self, present: &Present) -> Result<Registered<()>, StoreError> {

@@ -6,7 +6,6 @@ use cs_model::OperationId;
 use cs_record::{Card, Change, JournalEntry, Park, ReadyFor, Route, StoreError, Writes};
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use crate::columns;
 use crate::error::store_error;
 use crate::row_cards::{AskRow, CardRow, MarkRow, TurnRow};
 use crate::row_limits::ParkRow;
@@ -14,6 +13,7 @@ use crate::row_runs::{LandingRow, RunRow, TextRow};
 use crate::settings::Sessions;
 use crate::statement::{Counted, Statement};
 use crate::store::sql;
+use crate::{columns, events};
 
 /// A row before and after.
 pub(crate) struct Changed<R> {
@@ -36,6 +36,7 @@ pub(crate) async fn write(
     add_landings(&mut statement, writes)?;
     add_texts(&mut statement, writes);
     add_limits(&mut statement, writes);
+    events::add(&mut statement, &writes.events)?;
     add_journal(&mut statement, operation, writes)?;
     let (text, arguments, expected) = statement.finish(wakes_others(writes))?;
     // All of it is of our own files.

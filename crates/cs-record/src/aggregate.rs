@@ -2,12 +2,12 @@
 
 use cs_fence::Standing;
 use cs_model::{
-    AskState, AskTo, AttachmentId, Author, CardId, RunId, RunState, Time, TurnId, TurnSeq, TurnState,
+    AskState, AskTo, AttachmentId, Author, CardId, Person, RunId, RunState, Time, TurnId, TurnSeq, TurnState,
 };
 
 use crate::journal::JournalEntry;
 use crate::readiness::is_done;
-use crate::{Ask, Attachment, Card, Content, Dependency, Landing, Park, Run, RunText, Turn, Unpark};
+use crate::{Ask, Attachment, Card, Content, Dependency, Event, Landing, Park, Run, RunText, Turn, Unpark};
 
 /// A turn without its words: no body is read under a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +145,10 @@ pub struct Writes {
     pub parks: Vec<Park>,
     /// Routes that are parked no more, if they were when these attempts began.
     pub unparks: Vec<Unpark>,
+    /// Who acts, where a person does and no turn of theirs says so.
+    pub by: Option<Person>,
+    /// What happens with all this, in order. [`Record`](crate::Record) derives it from everything else, in the one place where it commits.
+    pub events: Vec<Event>,
     /// What the operation did, for its journal row, which the lock has inserted.
     pub journal: Option<JournalEntry>,
 }
@@ -175,6 +179,8 @@ impl Writes {
         self.freed.extend(other.freed);
         self.parks.extend(other.parks);
         self.unparks.extend(other.unparks);
+        self.by = other.by.or(self.by.take());
+        self.events.extend(other.events);
         if other.journal.is_some() {
             self.journal = other.journal;
         }

@@ -189,6 +189,15 @@ pub enum Refusal {
         /// Where it is.
         state: LandingState,
     },
+    /// The event after which somebody wants to read on is not on the record.
+    #[error(
+        "the resume point `{cursor}` is of no event of this record: it is of another one, or this one was restored from an older copy; \
+         read from `start`, or from now on"
+    )]
+    UnknownCursor {
+        /// The cursor.
+        cursor: String,
+    },
     /// Another machine holds this machine's id.
     #[error(
         "this machine's id is in use by another daemon, last seen {}: if that one is gone, wait 90 s and try again",
@@ -282,6 +291,7 @@ impl Refusal {
             | Self::HasTree { .. }
             | Self::CardTooFull { .. }
             | Self::StartNotNoted
+            | Self::UnknownCursor { .. }
             | Self::LandingUnderWay { .. }
             | Self::MachineHeld { .. } => ErrorClass::Conflict,
         }

@@ -9,7 +9,9 @@
 mod aggregate;
 mod attachment;
 mod error;
+mod event;
 mod evidence;
+mod history;
 mod journal;
 mod limits;
 mod ports;
@@ -24,14 +26,15 @@ mod unreadable;
 pub use aggregate::{Aggregate, Change, TurnMark, Writes};
 pub use attachment::{Attachment, Content, ContentHash, NewAttachment, ParseHashError};
 pub use error::{ErrorClass, RecordError, Refusal};
+pub use event::{Cursor, Event, EventPlace, InvalidCursor, What};
 pub use evidence::{Evidence, VerifyExit};
 pub use journal::{JournalEntry, JournalRow};
 pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Route, Scope, Serves, Unpark};
 pub use ports::{
     AcceptLanding, AddRule, AgentActs, AnswerAsk, Attach, Attachments, CardDetail, CardFilter, CardReads,
-    CardSummary, ChildBrief, Choice, Chosen, Codebases, DaemonReads, FencedLanding, HandBack, HeldProcess,
-    Housekeeping, LandingBrief, LandingRecord, LandingResult, LeftProcess, Machines, OldOperation, Peeked,
-    PeopleActs, Plan, Present, RunBrief, Send, SendTo, Sent, StandingRules, StoppedRun,
+    CardSummary, ChildBrief, Choice, Chosen, Codebases, DaemonReads, Events, FencedLanding, HandBack,
+    HeldProcess, Housekeeping, LandingBrief, LandingRecord, LandingResult, LeftProcess, MAX_EVENTS, Machines,
+    OldOperation, Peeked, PeopleActs, Plan, Present, RunBrief, Send, SendTo, Sent, StandingRules, StoppedRun,
 };
 pub use readiness::readiness;
 pub use record::Record;

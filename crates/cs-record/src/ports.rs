@@ -3,6 +3,7 @@
 mod agents;
 mod attachments;
 mod daemon;
+mod events;
 mod housekeeping;
 mod landing;
 mod people;
@@ -15,6 +16,7 @@ pub use daemon::{
     ChildBrief, DaemonReads, HeldProcess, LandingBrief, LeftProcess, Machines, Peeked, Present, RunBrief,
     StoppedRun,
 };
+pub use events::{Events, MAX_EVENTS};
 pub use housekeeping::{Housekeeping, OldOperation};
 pub use landing::{FencedLanding, LandingRecord, LandingResult};
 pub use people::{

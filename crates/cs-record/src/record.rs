@@ -5,6 +5,7 @@ mod attachments;
 mod attempts;
 mod claims;
 mod errors;
+mod events;
 mod housekeeping;
 mod landings;
 mod machines;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use cs_model::{IdSource, MachineId, OperationId};
 
 use crate::Writes;
+use crate::history;
 use crate::journal::JournalRow;
 use crate::store::{Facts, Lock, Locked, RowStore, Select, StoreError};
 
@@ -27,7 +29,7 @@ const MAX_RACES: u32 = 8;
 /// The record over a store. It implements every port of the record; hold it as `Arc<dyn ...>`.
 ///
 /// Every write is one transaction: the store locks the cards and loads them, a pure function of [`rules`](crate::rules) decides,
-/// the store writes all rows and commits. A decision that changes nothing is rolled back, its journal row with it.
+/// the events of what it wrote are added, and the store writes all rows and commits. A decision that changes nothing is rolled back, its journal row with it.
 #[derive(Debug)]
 pub struct Record<S> {
     store: S,
@@ -93,7 +95,8 @@ impl<S: RowStore> Record<S> {
                 self.store.rollback(tx).await?;
                 Ok(Ok(Done::Decided(value)))
             }
-            Ok((writes, value)) => {
+            Ok((mut writes, value)) => {
+                writes.events = history::events(&writes, facts.now);
                 self.store.commit(tx, &writes).await?;
                 Ok(Ok(Done::Decided(value)))
             }

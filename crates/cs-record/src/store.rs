@@ -11,9 +11,9 @@ use cs_model::{
 
 use crate::journal::JournalRow;
 use crate::{
-    AddRule, Aggregate, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content,
-    LandingBrief, Limits, Listed, LiveLimit, OldOperation, Park, Pause, Peeked, Present, ReadyFor, Route,
-    Run, RunBrief, Scope, StandingRule, Turn, Writes,
+    AddRule, Aggregate, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, Event,
+    EventPlace, LandingBrief, Limits, Listed, LiveLimit, OldOperation, Park, Pause, Peeked, Present,
+    ReadyFor, Route, Run, RunBrief, Scope, StandingRule, Turn, Writes,
 };
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -289,6 +289,24 @@ pub trait RowStore: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`StoreError`] when the store cannot answer.
     async fn open_asks(&self) -> Result<Listed<(Ask, String)>, StoreError>;
+
+    /// Reads events after a place, in order, at most `limit`, of one card or of all; nothing when there is no event at that place.
+    /// What may come to be before an event is over, or the event is not read yet.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        of: Option<CardId>,
+        limit: u32,
+    ) -> Result<Option<Vec<(EventPlace, Event)>>, StoreError>;
+
+    /// Returns the place of the last event that can be read.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store cannot answer.
+    async fn last_event(&self) -> Result<Option<EventPlace>, StoreError>;
 
     /// Writes a machine's presence, unless another daemon that was seen within [`PRESENCE_LIFE`] holds the machine.
     ///

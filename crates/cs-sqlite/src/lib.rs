@@ -14,6 +14,7 @@ mod briefs;
 mod changed_test;
 mod connections;
 mod error;
+mod events;
 mod forget;
 #[cfg(test)]
 mod full_test;

@@ -54,6 +54,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         version: 8,
         sql: include_str!("../migrations/0008_attachments.sql"),
     },
+    Migration {
+        version: 9,
+        sql: include_str!("../migrations/0009_events.sql"),
+    },
 ];
 
 /// What a file is.

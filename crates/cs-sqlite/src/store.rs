@@ -11,14 +11,16 @@ use cs_model::{
     RuleId, RunId, Time, TurnSeq,
 };
 use cs_record::{
-    AddRule, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, JournalEntry,
-    JournalRow, LandingBrief, LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park, Pause, Peeked,
-    Present, Registered, Route, RowStore, Run, RunBrief, Scope, Select, StandingRule, StoreError, Turn,
-    Writes,
+    AddRule, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, Event, EventPlace,
+    JournalEntry, JournalRow, LandingBrief, LeftOut, Listed, LiveLimit, Lock, Locked, OldOperation, Park,
+    Pause, Peeked, Present, Registered, Route, RowStore, Run, RunBrief, Scope, Select, StandingRule,
+    StoreError, Turn, Writes,
 };
 
 use crate::connections::{Link, Tx};
-use crate::{OpenError, attachments, briefs, forget, limits, lock, machines, open, reads, standing, write};
+use crate::{
+    OpenError, attachments, briefs, events, forget, limits, lock, machines, open, reads, standing, write,
+};
 
 /// The record in one SQLite file. Its clock is the one that it was opened with: there is one machine. Clones share the connections.
 #[derive(Clone)]
@@ -166,6 +168,19 @@ impl RowStore for SqliteStore {
 
     async fn open_asks(&self) -> Result<Listed<(Ask, String)>, StoreError> {
         reads::open_asks(self).await
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        of: Option<CardId>,
+        limit: u32,
+    ) -> Result<Option<Vec<(EventPlace, Event)>>, StoreError> {
+        events::read(self, after, of, limit).await
+    }
+
+    async fn last_event(&self) -> Result<Option<EventPlace>, StoreError> {
+        events::last(self).await
     }
 
     async fn present(&self, present: &Present) -> Result<Registered<()>, StoreError> {

@@ -5,6 +5,7 @@ use cs_record::{Attachment, Change, Content, Dependency, RunText, StoreError, Tu
 use serde::Serialize;
 use sqlx::SqliteConnection;
 
+use crate::events::EventRow;
 use crate::load::json;
 use crate::row_asks::AskRow;
 use crate::row_cards::{CardRow, MarkRow, author_columns, integer};
@@ -75,6 +76,7 @@ pub(crate) async fn write(
     write_landings(&mut writing, writes)?;
     write_texts_and_dependencies(&mut writing, writes)?;
     write_parks(&mut writing, writes)?;
+    write_events(&mut writing, writes)?;
     complete_journal(&mut writing, operation, writes)?;
     writing.send(connection).await
 }
@@ -150,6 +152,11 @@ fn write_parks(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError>
     batch!(writing, "upsert_parked_routes", &parks)?;
     let routes: Vec<_> = writes.unparks.iter().map(UnparkRow::from).collect();
     over!(writing, "delete_parked_routes", &routes)
+}
+
+fn write_events(writing: &mut Writing, writes: &Writes) -> Result<(), StoreError> {
+    let events = writes.events.iter().map(EventRow::try_from);
+    batch!(writing, "insert_events", &events.collect::<Result<Vec<_>, _>>()?)
 }
 
 fn changed<'a, T, R: From<&'a T>>(change: &'a Change<T>) -> Changed<R> {

@@ -9,6 +9,7 @@ pub mod attachments;
 pub mod children;
 pub mod choices;
 pub mod claims;
+pub mod events;
 pub mod fences;
 pub mod housekeeping;
 pub mod kept;
@@ -54,6 +55,13 @@ macro_rules! record_conformance {
             claims: a_pause_closes_the_takes,
             claims: a_batch_takes_what_single_claims_take,
             claims: a_process_on_the_record_keeps_the_card,
+            events: what_happened_is_told_in_order,
+            events: a_landing_is_told_from_its_offer_to_its_end,
+            events: what_people_do_is_told_with_their_names,
+            events: what_changes_nothing_is_not_told,
+            events: from_every_cursor_the_rest_follows,
+            events: a_cursor_of_another_record_is_refused,
+            events: sixteen_writers_are_read_by_one_without_a_gap,
             fences: a_stale_attempt_changes_nothing,
             fences: a_wrong_token_changes_nothing,
             fences: a_restored_record_refuses_newer_attempts,
@@ -194,6 +202,7 @@ macro_rules! store_conformance {
             stores: a_write_decided_on_other_rows_is_refused,
             stores: a_broken_invariant_is_refused,
             stores: an_operation_needs_its_journal_entry,
+            stores: an_event_is_written_with_its_rows_or_not_at_all,
             kept: a_run_is_at_work_again_only_under_a_new_epoch,
             kept: a_settled_turn_stays_settled,
             kept: a_given_answer_stays,

@@ -1,6 +1,7 @@
 //! The record in memory, as strict as a database: the same constraints, the same counted writes, one transaction at a time.
 
 mod constraints;
+mod events;
 mod kept;
 mod reads;
 mod retention;
@@ -20,6 +21,7 @@ use tables::Tables;
 /// A store in memory. It copies rows in and out, and its one lock stands for those of the cards.
 pub struct MemoryStore {
     tables: Arc<Mutex<Tables>>,
+    history: Arc<events::History>,
     clock: Arc<dyn Clock>,
 }
 
@@ -29,15 +31,17 @@ impl MemoryStore {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             tables: Arc::default(),
+            history: Arc::default(),
             clock,
         }
     }
 
     /// Makes a copy of the present rows, as a backup would.
     pub async fn backup(&self) -> Self {
-        let tables = self.tables.lock().await.clone();
+        let tables = self.tables.lock().await;
         Self {
-            tables: Arc::new(Mutex::new(tables)),
+            history: Arc::new(self.history.copy()),
+            tables: Arc::new(Mutex::new(tables.clone())),
             clock: Arc::clone(&self.clock),
         }
     }
@@ -91,6 +95,7 @@ impl MemoryStore {
     pub fn handle(&self) -> Self {
         Self {
             tables: Arc::clone(&self.tables),
+            history: Arc::clone(&self.history),
             clock: Arc::clone(&self.clock),
         }
     }

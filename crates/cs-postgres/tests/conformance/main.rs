@@ -6,6 +6,7 @@ mod acts;
 mod breaks;
 mod compare;
 mod constraints;
+mod events;
 mod kept;
 mod limits;
 mod listening;

@@ -8,7 +8,7 @@ use crate::rules::{self, MAX_CODEBASE_NAME_CHARS};
 use crate::store::{Facts, Registered, RowStore, Select};
 use crate::{
     AcceptLanding, Aggregate, AnswerAsk, Ask, Codebase, Codebases, HandBack, Landing, PeopleActs,
-    RecordError, Refusal, Send, SendTo, Sent,
+    RecordError, Refusal, Send, SendTo, Sent, Writes,
 };
 
 #[async_trait]
@@ -58,21 +58,27 @@ impl<S: RowStore> PeopleActs for Record<S> {
 
     async fn stop_card(&self, card: CardId, person: &Person) -> Result<bool, RecordError> {
         let rule = |facts: &Facts| {
-            let card = the_card(facts, card)?;
-            Ok(rules::stop_card(card, person, facts.now))
+            let (writes, stopped) = rules::stop_card(the_card(facts, card)?, person, facts.now);
+            Ok((by(writes, person), stopped))
         };
         self.decide_plain(&Select::Card(card), rule).await?
     }
 
     #[tracing::instrument(level = "debug", skip_all, fields(card = %card, person = %person))]
     async fn retry_card(&self, card: CardId, person: &Person) -> Result<bool, RecordError> {
-        let rule = |facts: &Facts| Ok(rules::retry_card(the_card(facts, card)?, facts.now)?);
+        let rule = |facts: &Facts| {
+            let (writes, ready) = rules::retry_card(the_card(facts, card)?, facts.now)?;
+            Ok((by(writes, person), ready))
+        };
         self.decide_plain(&Select::Card(card), rule).await?
     }
 
     #[tracing::instrument(level = "debug", skip_all, fields(card = %card, person = %person))]
     async fn close_card(&self, card: CardId, person: &Person) -> Result<(), RecordError> {
-        let rule = |facts: &Facts| Ok((rules::close_card(the_card(facts, card)?, facts.now)?, ()));
+        let rule = |facts: &Facts| {
+            let writes = rules::close_card(the_card(facts, card)?, facts.now)?;
+            Ok((by(writes, person), ()))
+        };
         self.decide_plain(&Select::Card(card), rule).await?
     }
 
@@ -80,7 +86,8 @@ impl<S: RowStore> PeopleActs for Record<S> {
     async fn hand_back(&self, hand_back: &HandBack) -> Result<(), RecordError> {
         let rule = |facts: &Facts| {
             let card = the_card(facts, hand_back.card)?;
-            Ok((rules::hand_back(card, hand_back, facts.now)?, ()))
+            let writes = rules::hand_back(card, hand_back, facts.now)?;
+            Ok((by(writes, &hand_back.person), ()))
         };
         self.decide_plain(&Select::Card(hand_back.card), rule).await?
     }
@@ -111,6 +118,14 @@ impl<S: RowStore> Codebases for Record<S> {
 
     async fn codebases(&self) -> Result<Vec<Codebase>, RecordError> {
         Ok(self.store.codebases().await?)
+    }
+}
+
+/// Says whose act the writes are.
+fn by(writes: Writes, person: &Person) -> Writes {
+    Writes {
+        by: Some(person.clone()),
+        ..writes
     }
 }
 

@@ -239,3 +239,38 @@ pub async fn an_operation_needs_its_journal_entry<S: RowStore>(store: &S, clock:
         "neither a rollback nor a dropped transaction leaves a row"
     );
 }
+
+/// What is refused leaves no event, and what is written has its events.
+pub async fn an_event_is_written_with_its_rows_or_not_at_all<S: RowStore>(store: &S, clock: &Arc<SetClock>) {
+    let bench = Bench::new(store, clock).await;
+    let event = |facts: &Facts| cs_record::Event {
+        card: bench.card,
+        run: None,
+        epoch: None,
+        machine: None,
+        at: facts.now,
+        what: cs_record::What::CardLanded,
+    };
+    for is_good in [false, true] {
+        let Locked { tx, facts } = lock(store, None, &Select::Card(bench.card)).await;
+        let (mut writes, _) = rules::stop_card(&facts.cards[0], &facts.cards[0].card.person, facts.now);
+        writes.events = vec![event(&facts), event(&facts)];
+        if !is_good {
+            writes.cards[0].was.version += 1;
+        }
+        let committed = store.commit(tx, &writes).await;
+        assert_eq!(committed.is_ok(), is_good, "{committed:?}");
+    }
+    // Others on the same server may hold them back for a while.
+    let read = tokio::time::timeout(std::time::Duration::from_secs(60), async {
+        loop {
+            let read = store.events(None, Some(bench.card), 9).await.expect("it answers");
+            let events = read.expect("the beginning is always there");
+            if !events.is_empty() {
+                return events;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!(read.await.expect("it is read in the end").len(), 2);
+}

@@ -12,8 +12,8 @@ use cs_model::{
 };
 use cs_record::{
     AgentActs, Aggregate, AnswerAsk, Ask, Attachments, CardDetail, CardFilter, CardReads, Codebases,
-    DaemonReads, Housekeeping, LandingRecord, Machines, Peeked, PeopleActs, ReadyFor, Record, RowStore, Run,
-    Send, SendTo, Sent, StandingRules, TurnMark, readiness,
+    DaemonReads, Events, Housekeeping, LandingRecord, Machines, Peeked, PeopleActs, ReadyFor, Record,
+    RowStore, Run, Send, SendTo, Sent, StandingRules, TurnMark, readiness,
 };
 use cs_settle::{Answer, Answered, GaveUp, GiveUp, NewAsk, Offer, SettlementRecord, Used};
 
@@ -48,6 +48,8 @@ pub struct World {
     pub files: Arc<dyn Attachments>,
     /// Standing rules.
     pub standing: Arc<dyn StandingRules>,
+    /// What happened.
+    pub events: Arc<dyn Events>,
     /// What the record forgets.
     pub housekeeping: Arc<dyn Housekeeping>,
     /// The clock of the record.
@@ -102,6 +104,7 @@ impl World {
             agents: Arc::clone(&record) as _,
             files: Arc::clone(&record) as _,
             standing: Arc::clone(&record) as _,
+            events: Arc::clone(&record) as _,
             housekeeping: record,
             clock,
             machine: MachineId::from_uuid(ids.uuid_v7()),

@@ -9,10 +9,10 @@ use cs_model::{
     RunId, TurnSeq,
 };
 use cs_record::{
-    AddRule, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, JournalEntry,
-    JournalRow, LandingBrief, Listed, LiveLimit, Lock, Locked, Machine, OldOperation, PRESENCE_LIFE, Park,
-    Pause, Peeked, Present, Registered, Route, RowStore, Run, RunBrief, Scope, Select, StandingRule,
-    StoreError, Turn, Writes,
+    AddRule, Ask, Attachment, CardDetail, CardFilter, CardSummary, Codebase, Content, Event, EventPlace,
+    JournalEntry, JournalRow, LandingBrief, Listed, LiveLimit, Lock, Locked, Machine, OldOperation,
+    PRESENCE_LIFE, Park, Pause, Peeked, Present, Registered, Route, RowStore, Run, RunBrief, Scope, Select,
+    StandingRule, StoreError, Turn, Writes,
 };
 
 use super::{MemoryStore, MemoryTx};
@@ -76,6 +76,7 @@ impl RowStore for MemoryStore {
             }
         }
         *tx.tables = after;
+        self.history.write(&writes.events);
         Ok(())
     }
 
@@ -153,6 +154,19 @@ impl RowStore for MemoryStore {
 
     async fn open_asks(&self) -> Result<Listed<(Ask, String)>, StoreError> {
         Ok(Listed::of(self.tables.lock().await.open_asks()))
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        of: Option<CardId>,
+        limit: u32,
+    ) -> Result<Option<Vec<(EventPlace, Event)>>, StoreError> {
+        Ok(self.history.read(after, of, limit))
+    }
+
+    async fn last_event(&self) -> Result<Option<EventPlace>, StoreError> {
+        Ok(self.history.last())
     }
 
     async fn present(&self, present: &Present) -> Result<Registered<()>, StoreError> {

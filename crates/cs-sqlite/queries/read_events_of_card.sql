@@ -1,0 +1,3 @@
+-- Reads events of a card after a number, in order. No row: there are none.
+-- The sum keeps SQLite from planning anew for each limit.
+select e.* from events e where e.card_id = ?3 and e.number > ?1 order by e.number limit ?2 + 0
