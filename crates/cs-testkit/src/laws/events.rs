@@ -46,7 +46,8 @@ fn line(event: &Event) -> String {
 }
 
 /// Checks what is told of a card, and that there is no more.
-async fn check(world: &World, card: CardId, expected: &[&str]) -> Vec<Event> {
+async fn check(world: &World, card: CardId, expected: &str) -> Vec<Event> {
+    let expected: Vec<&str> = expected.split(", ").collect();
     let told = told(world, Some(card), expected.len()).await;
     let events: Vec<Event> = told.into_iter().map(|(_, event)| event).collect();
     let lines: Vec<String> = events.iter().map(line).collect();
@@ -93,31 +94,12 @@ pub async fn what_happened_is_told_in_order(world: &World) {
     let events = check(
         world,
         card,
-        &[
-            "made",
-            "said",
-            "1 claimed",
-            "1 started",
-            "1 asked",
-            "1 waits_for_answer",
-            "1 gone",
-            "answered",
-            "2 claimed",
-            "2 failed",
-            "3 claimed",
-            "3 started",
-            "3 interrupted",
-            "3 left_behind",
-            "3 gone",
-            "4 claimed",
-            "4 said",
-            "4 finished",
-        ],
+        "made, said, 1 claimed, 1 started, 1 asked, 1 waits_for_answer, 1 gone, answered, 2 claimed, \
+         2 failed, 3 claimed, 3 started, 3 interrupted, 3 left_behind, 3 gone, 4 claimed, 4 said, \
+         4 finished",
     )
     .await;
-    let of_runs = events.iter().filter(|event| event.epoch.is_some());
-    assert!(of_runs.clone().count() == 15);
-    for event in of_runs {
+    for event in events.iter().filter(|event| event.epoch.is_some()) {
         assert_eq!(
             (event.run, event.machine),
             (Some(first.claimed.run), Some(world.machine))
@@ -153,29 +135,10 @@ pub async fn a_landing_is_told_from_its_offer_to_its_end(world: &World) {
     let events = check(
         world,
         card,
-        &[
-            "made",
-            "said",
-            "1 claimed",
-            "1 asked",
-            "1 waits_for_answer",
-            "offer_accepted",
-            "landing_accepted",
-            "1 landing_taken",
-            "1 landing_released",
-            "2 landing_taken",
-            "said",
-            "offer_open",
-            "2 landing_over",
-            "offer_accepted",
-            "landing_accepted",
-            "1 landing_taken",
-            "said",
-            "1 answered",
-            "1 finished",
-            "1 landing_over",
-            "card_landed",
-        ],
+        "made, said, 1 claimed, 1 asked, 1 waits_for_answer, offer_accepted, landing_accepted, \
+         1 landing_taken, 1 landing_released, 2 landing_taken, said, offer_open, 2 landing_over, \
+         offer_accepted, landing_accepted, 1 landing_taken, said, 1 answered, 1 finished, 1 landing_over, \
+         card_landed",
     )
     .await;
     let over = |state, commit| What::LandingOver {
@@ -223,20 +186,8 @@ pub async fn what_people_do_is_told_with_their_names(world: &World) {
     let events = check(
         world,
         card,
-        &[
-            "made",
-            "said",
-            "1 claimed",
-            "1 stopped",
-            "card_stopped",
-            "reopened",
-            "retried",
-            "handed_back",
-            "card_stopped",
-            "reopened",
-            "said",
-            "card_closed",
-        ],
+        "made, said, 1 claimed, 1 stopped, card_stopped, reopened, retried, handed_back, card_stopped, \
+         reopened, said, card_closed",
     )
     .await;
     let by = Some(person.clone());
@@ -304,16 +255,7 @@ pub async fn what_changes_nothing_is_not_told(world: &World) {
     check(
         world,
         card,
-        &[
-            "made",
-            "said",
-            "1 claimed",
-            "1 asked",
-            "1 waits_for_answer",
-            "answered",
-            "1 stopped",
-            "card_stopped",
-        ],
+        "made, said, 1 claimed, 1 asked, 1 waits_for_answer, answered, 1 stopped, card_stopped",
     )
     .await;
 }
