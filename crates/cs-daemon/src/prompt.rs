@@ -1,11 +1,13 @@
 //! What an agent is told: one pure function from the brief of its run to the prompt.
 //!
-//! The person's words come first and unchanged; what the system adds stands below, marked as such. A run whose agent has
-//! no native session of its own gets the conversation so far.
+//! First comes what cs-panel says: what was said before (where the agent has no conversation of its own to go on with), where it works, the
+//! rules, the files, and why it is started. Then come the words of others, unchanged, each in a fence that it cannot end: nothing in
+//! them can be taken for words of cs-panel.
 
 mod attachments;
 mod data;
 mod rules;
+mod standing;
 
 use cs_harness::{GivenAnswer, HarnessKind, RunFacts, Wake};
 use cs_journal::{ClaimedRun, Woke};
@@ -13,7 +15,9 @@ use cs_model::{AskState, Author, TurnState};
 use cs_record::{Ask, RunBrief, Turn};
 
 use self::attachments::attachments_block;
+use self::data::fenced;
 use self::rules::rules_block;
+pub(crate) use self::standing::BranchStanding;
 use crate::attempt::Conversation;
 
 /// Where the agent works.
@@ -25,6 +29,8 @@ pub(crate) enum Place {
         branch: String,
         /// The branch that its work is to land on.
         base: String,
+        /// How the two stand.
+        standing: BranchStanding,
     },
     /// An empty directory.
     Plain,
@@ -51,16 +57,16 @@ pub(crate) fn compose(
     if conversation.session.is_none() || conversation.is_lacking {
         parts.extend(before.take());
     }
-    parts.extend(brief.brief.clone());
-    parts.extend(news.iter().map(|turn| turn.body.clone()));
+    parts.push(place_block(claimed, place));
+    parts.extend(rules_block(claimed, brief, conversation));
+    parts.extend(attachments_block(brief, attached));
+    parts.extend(why(&claimed.woke));
+    parts.extend(brief.brief.as_deref().map(task));
+    parts.extend(news.iter().map(|turn| message(turn)));
     parts.extend(answered.iter().map(|ask| answer_block(ask)));
     parts.extend(open_questions(brief));
     parts.extend(brief.questions.iter().map(child_question));
     parts.extend(children(brief, claimed));
-    parts.extend(why(&claimed.woke));
-    parts.extend(rules_block(claimed, brief, conversation));
-    parts.extend(attachments_block(brief, attached));
-    parts.push(place_block(claimed, place));
     RunFacts {
         card: claimed.card.short(),
         run: claimed.run.short(),
@@ -87,7 +93,7 @@ pub(crate) fn tell_of_tools(mut facts: RunFacts, kind: HarnessKind, claimed: &Cl
         None => "",
     };
     facts.prompt.push_str(&format!(
-        "\nThe tools of the server `panel` are for you; search for them where you do not see them. `ask` asks the person: call it when you \
+        "\n\n--- Tools ---\nThe tools of the server `panel` are for you; search for them where you do not see them. `ask` asks the person: call it when you \
          cannot go on without their word, then end your turn{offer}."
     ));
     facts
@@ -113,12 +119,7 @@ fn history(brief: &RunBrief, news: &[&Turn], answered: &[&Ask]) -> Option<String
     let is_new = |turn: &Turn| news.iter().any(|new| new.id == turn.id);
     let mut lines: Vec<String> = Vec::new();
     for turn in brief.turns.iter().filter(|turn| !is_new(turn)) {
-        let who = match &turn.author {
-            Author::Person(person) => person.to_string(),
-            Author::Agent(_) => "you".to_owned(),
-            Author::System => "cs-panel".to_owned(),
-        };
-        lines.push(format!("[{} {who}]\n{}", turn.seq, turn.body));
+        lines.push(format!("[{} {}]\n{}", turn.seq, who(turn), fenced(&turn.body)));
     }
     let is_told = |ask: &Ask| answered.iter().any(|told| told.id == ask.id);
     for ask in brief
@@ -148,6 +149,27 @@ fn history(brief: &RunBrief, news: &[&Turn], answered: &[&Ask]) -> Option<String
     ))
 }
 
+fn who(turn: &Turn) -> String {
+    match &turn.author {
+        Author::Person(person) => person.to_string(),
+        Author::Agent(_) => "you".to_owned(),
+        Author::System => "cs-panel".to_owned(),
+    }
+}
+
+/// A turn that is news.
+fn message(turn: &Turn) -> String {
+    format!("Message {} from {}:\n{}", turn.seq, who(turn), fenced(&turn.body))
+}
+
+/// What the agent was sent to do by another one.
+fn task(brief: &str) -> String {
+    format!(
+        "The agent that sent you says what you are to do:\n{}",
+        fenced(brief)
+    )
+}
+
 fn answer_block(ask: &Ask) -> String {
     let answer = ask.answer.as_deref().unwrap_or("(no answer)");
     let who = match &ask.answered_by {
@@ -157,11 +179,12 @@ fn answer_block(ask: &Ask) -> String {
     };
     if ask.offer.is_some() {
         format!(
-            "You offered to land your work: {}\n{who} says: {answer}",
-            ask.question
+            "You offered to land your work: {}\n{who} says:\n{}",
+            ask.question,
+            fenced(answer)
         )
     } else {
-        format!("You asked: {}\n{who} answers: {answer}", ask.question)
+        format!("You asked: {}\n{who} answers:\n{}", ask.question, fenced(answer))
     }
 }
 
@@ -172,9 +195,9 @@ fn child_question(ask: &Ask) -> String {
         choices => format!("\nIt takes one of: {}", choices.join(", ")),
     };
     format!(
-        "An agent that you sent (run {}) asks you: {}{choices}\nWhat you do not answer goes to a person.",
+        "An agent that you sent (run {}) asks you:\n{}{choices}\nWhat you do not answer goes to a person.",
         ask.run.short(),
-        ask.question
+        fenced(&ask.question)
     )
 }
 
@@ -193,8 +216,8 @@ fn children(brief: &RunBrief, claimed: &ClaimedRun) -> Option<String> {
             (None, None) => "it reported nothing",
         };
         format!(
-            "- run {run} ({state}) was sent to: {}\n  It reports: {report}",
-            child.brief
+            "- run {run} ({state}) was sent to: {task}\n  It reports:\n{}",
+            fenced(report)
         )
     });
     Some(format!(
@@ -236,9 +259,14 @@ fn why(woke: &Woke) -> Option<String> {
 fn place_block(claimed: &ClaimedRun, place: &Place) -> String {
     let card = claimed.card.short();
     match place {
-        Place::Tree { branch, base } => format!(
+        Place::Tree {
+            branch,
+            base,
+            standing,
+        } => format!(
             "--- cs-panel ---\nCard {card}. The working directory is your own git clone, on branch {branch}; its work is to \
-             land on {base}. Commit what is to be kept: only commits land. Do not push, and do not leave this directory."
+             land on {base}. Commit what is to be kept: only commits land. Do not push, and do not leave this directory.{}",
+            standing.words(base)
         ),
         Place::Plain => format!(
             "--- cs-panel ---\nCard {card}. The working directory is yours alone, without a codebase."

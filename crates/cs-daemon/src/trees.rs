@@ -121,6 +121,10 @@ pub struct Workplace {
     pub branch: String,
     /// The branch that the card lands on.
     pub base: String,
+    /// How many commits the branch has that the base has not; at most 200 are counted.
+    pub ahead: usize,
+    /// How many the base has that the branch has not.
+    pub behind: usize,
     /// What became of commits that a person made on the card's branch.
     pub person: PersonCommits,
     /// What came along from the user's checkout, and what did not.

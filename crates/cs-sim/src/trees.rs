@@ -105,6 +105,8 @@ impl Trees for FakeTrees {
         self.0.machine.bases().trees.insert(card.id);
         self.leave("make ready").await?;
         Ok(Some(Workplace {
+            ahead: 0,
+            behind: 0,
             path: "/tree".into(),
             branch: "cs/card".to_owned(),
             base: "main".to_owned(),

@@ -24,7 +24,7 @@ use crate::context::Context;
 use crate::doubt::Doubt;
 use crate::executions::SessionPlace;
 use crate::ports::{PORTS_EACH, port_base};
-use crate::prompt::{Place, compose, tell_of_tools};
+use crate::prompt::{BranchStanding, Place, compose, tell_of_tools};
 use crate::tools::{Given, tools_for};
 use crate::{AgentChoices, AgentRules, AgentSetup};
 
@@ -353,7 +353,7 @@ async fn ground(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<Grou
             files: Vec::new(),
         });
     };
-    match workplace.person {
+    match &workplace.person {
         PersonCommits::None | PersonCommits::Taken { .. } => {}
         other @ (PersonCommits::Waiting { .. } | PersonCommits::Diverged) => {
             tracing::warn!(card = %row.card, ?other, "commits of a person on the card's branch were not taken in");
@@ -367,6 +367,11 @@ async fn ground(cx: &Context, row: &ClaimedRun, brief: &RunBrief) -> Result<Grou
     let place = Place::Tree {
         branch: workplace.branch,
         base: workplace.base,
+        standing: BranchStanding {
+            ahead: workplace.ahead,
+            behind: workplace.behind,
+            person: workplace.person,
+        },
     };
     Ok(Ground {
         cwd: workplace.path,

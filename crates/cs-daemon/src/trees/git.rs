@@ -74,7 +74,10 @@ impl Trees for GitTrees {
             .worktrees
             .bring_along(&found.repository, &prepared.tree, &preparation.bring)
             .await?;
+        let ahead = self.worktrees.log_summary(&found.spec).await?.len();
         Ok(Some(Workplace {
+            ahead,
+            behind: prepared.base.behind,
             path: prepared.tree.path,
             branch: found.spec.branch.as_str().to_owned(),
             base: found.spec.base_branch.as_str().to_owned(),

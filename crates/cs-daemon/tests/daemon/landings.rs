@@ -140,6 +140,8 @@ impl Checkouts for FakeGit {
 impl Trees for FakeGit {
     async fn make_ready(&self, card: &Card) -> Result<Option<Workplace>, TreeError> {
         Ok(card.codebase.map(|_| Workplace {
+            ahead: 0,
+            behind: 0,
             path: "/".into(),
             branch: "cs/card".to_owned(),
             base: "main".to_owned(),
