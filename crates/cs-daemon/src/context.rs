@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Mutex;
 
+use cs_fence::Attempt;
 use cs_journal::Journal;
 use cs_model::{AskId, CodebaseId, Epoch, RunId};
 use tokio::sync::Notify;
@@ -41,6 +42,14 @@ impl Context {
             codebase,
             ..self.room()
         }))
+    }
+
+    /// Says whether a person has said something to the owner of this attempt since it began: then it was ended for that, and goes on.
+    pub(crate) async fn is_redirected(&self, attempt: &Attempt) -> Result<bool, RecordError> {
+        let agents: Vec<String> = self.deps.agents.now().keys().cloned().collect();
+        let peeked = self.deps.record.reads.peek(self.deps.machine.id, &agents).await?;
+        let mut redirects = peeked.redirects.iter();
+        Ok(redirects.any(|redirect| redirect.run == attempt.run && redirect.epoch == attempt.epoch))
     }
 
     /// Says what this machine is short of, so that no new work may start. It asks nobody but the machine.

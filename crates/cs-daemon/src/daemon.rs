@@ -34,6 +34,7 @@ mod import;
 mod incomplete;
 mod leave;
 mod pass;
+mod redirect;
 mod stops;
 mod strain;
 mod sweep;

@@ -12,7 +12,7 @@ mod standing;
 use cs_harness::{GivenAnswer, HarnessKind, RunFacts, Wake};
 use cs_journal::{ClaimedRun, Woke};
 use cs_model::{AskState, Author, TurnState};
-use cs_record::{Ask, RunBrief, Turn};
+use cs_record::{Ask, Former, RunBrief, Turn};
 
 use self::attachments::attachments_block;
 use self::data::fenced;
@@ -60,7 +60,7 @@ pub(crate) fn compose(
     parts.push(place_block(claimed, place));
     parts.extend(rules_block(claimed, brief, conversation));
     parts.extend(attachments_block(brief, attached));
-    parts.extend(why(&claimed.woke));
+    parts.extend(why(&claimed.woke, brief.former));
     parts.extend(brief.brief.as_deref().map(task));
     parts.extend(news.iter().map(|turn| message(turn)));
     parts.extend(answered.iter().map(|ask| answer_block(ask)));
@@ -241,19 +241,35 @@ fn open_questions(brief: &RunBrief) -> Option<String> {
     })
 }
 
-fn why(woke: &Woke) -> Option<String> {
-    match woke {
-        Woke::Turns(_) | Woke::Answer(_) | Woke::Dispatched | Woke::Question(_) | Woke::Children(_) => None,
-        Woke::Retry => Some(
+/// Why the agent is started once more, where what woke it does not say.
+fn why(woke: &Woke, former: Former) -> Option<String> {
+    let why = match (woke, former) {
+        (Woke::Retry, _) => {
             "Your last attempt at this failed. Look at what it left in the working directory before you go on."
-                .to_owned(),
-        ),
-        Woke::Interrupted => Some(
+        }
+        (Woke::Interrupted, _) => {
             "Your last attempt at this was cut short through no fault of its own. Look at what it left in the working \
              directory before you go on."
-                .to_owned(),
-        ),
-    }
+        }
+        (Woke::Turns(_) | Woke::Answer(_) | Woke::Question(_) | Woke::Children(_), Former::CutShort) => {
+            "You were at work when the last of this came, and your attempt was cut short for it. All that you had not finished stands below \
+             once more: where it does not agree, the last word of the person counts. Look at what your attempt left in the working directory \
+             before you go on."
+        }
+        (Woke::Turns(_) | Woke::Answer(_) | Woke::Question(_) | Woke::Children(_), Former::Stopped) => {
+            "A person stopped your last attempt. Go on with what stands below, and with nothing that you had begun before unless it is asked \
+             for. Look at what your attempt left in the working directory before you go on."
+        }
+        (Woke::Turns(_) | Woke::Answer(_) | Woke::Question(_) | Woke::Children(_), Former::Failed(_)) => {
+            "Your last attempt failed before it came to its end. Look at what it left in the working directory before you go on."
+        }
+        (
+            Woke::Turns(_) | Woke::Answer(_) | Woke::Question(_) | Woke::Children(_),
+            Former::None | Former::Settled,
+        )
+        | (Woke::Dispatched, _) => return None,
+    };
+    Some(why.to_owned())
 }
 
 fn place_block(claimed: &ClaimedRun, place: &Place) -> String {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cs_model::{AskId, CardId, CodebaseId, LandingId, MachineId, RunId, Time, TurnSeq};
+use cs_model::{AskId, CardId, CodebaseId, Epoch, LandingId, MachineId, RunId, Time, TurnSeq};
 use cs_record::{
-    Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Codebase, Landing, LandingBrief, Listed,
-    Peeked, Run, RunBrief, StoreError, Turn,
+    Ask, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Codebase, Former, Landing, LandingBrief,
+    Listed, Peeked, Redirect, Run, RunBrief, StoreError, Turn,
 };
 use serde::Deserialize;
 use uuid::Uuid;
@@ -27,6 +27,28 @@ struct PeekRow {
     landings: bool,
     to_close: bool,
     next_due: Option<i64>,
+    redirects: Vec<RedirectRow>,
+}
+
+#[derive(Deserialize)]
+struct RedirectRow {
+    run: Uuid,
+    epoch: u32,
+    card: Uuid,
+    codebase: Option<Uuid>,
+    is_due: bool,
+}
+
+impl From<RedirectRow> for Redirect {
+    fn from(row: RedirectRow) -> Self {
+        Self {
+            run: RunId::from_uuid(row.run),
+            epoch: Epoch::new(row.epoch),
+            card: CardId::from_uuid(row.card),
+            codebase: row.codebase.map(CodebaseId::from_uuid),
+            is_due: row.is_due,
+        }
+    }
 }
 
 pub(crate) async fn peek(
@@ -53,6 +75,7 @@ pub(crate) async fn peek(
         landings: row.landings,
         to_close: row.to_close,
         next_due: row.next_due.map(Time::from_unix_micros),
+        redirects: row.redirects.into_iter().map(Redirect::from).collect(),
     })
 }
 
@@ -120,18 +143,20 @@ pub(crate) async fn run_brief(
     let Some(row) = row else {
         return Ok(None);
     };
+    let run = Run::try_from(row.run)?;
     let brief = RunBrief {
+        former: Former::of(&run),
         card: Card::try_from(row.card)?,
         codebase: free_opt("codebases", "of a card", row.codebase)?,
         turns: domain(row.turns)?,
         asks: domain(row.asks)?,
-        brief: free_opt("run_texts", row.run.id, row.brief)?,
+        brief: free_opt("run_texts", run.id, row.brief)?,
         children: row.children.map(domain).transpose()?,
         questions: domain(row.questions)?,
         rules: domain(row.rules)?,
         attachments: domain(row.attachments)?,
     };
-    Ok(Some((Run::try_from(row.run)?, brief)))
+    Ok(Some((run, brief)))
 }
 
 #[derive(Deserialize)]

@@ -32,9 +32,10 @@ pub use journal::{JournalEntry, JournalRow};
 pub use limits::{CodebaseLimits, Dependency, Limits, LiveLimit, Park, Pause, Route, Scope, Serves, Unpark};
 pub use ports::{
     AcceptLanding, AddRule, AgentActs, AnswerAsk, Attach, Attachments, CardDetail, CardFilter, CardReads,
-    CardSummary, ChildBrief, Choice, Chosen, Codebases, DaemonReads, Events, FencedLanding, HandBack,
+    CardSummary, ChildBrief, Choice, Chosen, Codebases, DaemonReads, Events, FencedLanding, Former, HandBack,
     HeldProcess, Housekeeping, LandingBrief, LandingRecord, LandingResult, LeftProcess, MAX_EVENTS, Machines,
-    OldOperation, Peeked, PeopleActs, Plan, Present, RunBrief, Send, SendTo, Sent, StandingRules, StoppedRun,
+    OldOperation, Peeked, PeopleActs, Plan, Present, Redirect, RunBrief, Send, SendTo, Sent, StandingRules,
+    StoppedRun,
 };
 pub use readiness::readiness;
 pub use record::Record;

@@ -13,8 +13,8 @@ mod standing;
 pub use agents::AgentActs;
 pub use attachments::{Attach, Attachments};
 pub use daemon::{
-    ChildBrief, DaemonReads, HeldProcess, LandingBrief, LeftProcess, Machines, Peeked, Present, RunBrief,
-    StoppedRun,
+    ChildBrief, DaemonReads, Former, HeldProcess, LandingBrief, LeftProcess, Machines, Peeked, Present,
+    Redirect, RunBrief, StoppedRun,
 };
 pub use events::{Events, MAX_EVENTS};
 pub use housekeeping::{Housekeeping, OldOperation};

@@ -1,7 +1,7 @@
 //! What an attempt or a landing is to work on: each one snapshot, without a lock.
 
 use cs_model::{LandingId, RunId, RunKind, TurnSeq};
-use cs_record::{Ask, ChildBrief, Landing, LandingBrief, Run, RunBrief, StandingRule, StoreError};
+use cs_record::{Ask, ChildBrief, Former, Landing, LandingBrief, Run, RunBrief, StandingRule, StoreError};
 use sqlx::{FromRow, SqliteConnection};
 
 use crate::SqliteStore;
@@ -25,6 +25,7 @@ pub(crate) async fn run_brief(
     let mut asks = read_asks(&mut tx, card.id).await?;
     asks.retain(|ask| ask.run == run.id);
     let brief = RunBrief {
+        former: Former::of(&run),
         codebase: name_of(&names, &card),
         turns,
         asks,

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use cs_model::{CardId, MachineId, RunId, Time, TurnSeq};
+use cs_model::{CardId, Epoch, MachineId, RunId, Time, TurnSeq};
 use cs_record::{
-    Ask, Card, CardDetail, CardFilter, CardSummary, Landing, Listed, Peeked, Run, StoreError, Turn,
+    Ask, Card, CardDetail, CardFilter, CardSummary, Landing, Listed, Peeked, Redirect, Run, StoreError, Turn,
 };
+use serde::Deserialize;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, SqliteConnection};
 
@@ -43,6 +44,31 @@ struct PeekRow {
     landings: bool,
     to_close: bool,
     next_due: Option<i64>,
+    redirects: String,
+}
+
+#[derive(Deserialize)]
+struct RedirectRow {
+    run: String,
+    epoch: u32,
+    card: String,
+    codebase: Option<String>,
+    is_due: bool,
+}
+
+impl TryFrom<RedirectRow> for Redirect {
+    type Error = StoreError;
+
+    fn try_from(row: RedirectRow) -> Result<Self, StoreError> {
+        let codebase = row.codebase.map(|id| parse("cards", &row.card, &id));
+        Ok(Self {
+            run: parse("runs", &row.run, &row.run)?,
+            epoch: Epoch::new(row.epoch),
+            card: parse("cards", &row.card, &row.card)?,
+            codebase: codebase.transpose()?,
+            is_due: row.is_due,
+        })
+    }
 }
 
 pub(crate) async fn peek(
@@ -61,6 +87,8 @@ pub(crate) async fn peek(
             .bind(json(&left_out)?),
     )
     .await?;
+    let redirects: Vec<RedirectRow> = serde_json::from_str(&row.redirects)
+        .map_err(|error| StoreError::Corrupt(format!("the owners with news cannot be read: {error}")))?;
     Ok(Peeked {
         turns: row.turns,
         rearms: row.rearms,
@@ -69,6 +97,10 @@ pub(crate) async fn peek(
         landings: row.landings,
         to_close: row.to_close,
         next_due: row.next_due.map(Time::from_unix_micros),
+        redirects: redirects
+            .into_iter()
+            .map(Redirect::try_from)
+            .collect::<Result<_, _>>()?,
     })
 }
 

@@ -21,6 +21,7 @@ pub mod plans;
 pub mod races;
 pub mod random;
 pub mod reads;
+pub mod redirects;
 pub mod scenarios;
 pub mod settlements;
 pub mod standing;
@@ -174,6 +175,11 @@ macro_rules! record_conformance {
             plans: a_retry_brings_an_answer_that_was_never_settled,
             plans: an_answer_does_not_wait_for_another_question,
             plans: a_card_that_is_handed_to_another_route_waits_no_more,
+            redirects: a_turn_for_an_owner_at_work_is_a_redirect,
+            redirects: scenario_32_the_newest_turn_decides,
+            redirects: nobody_else_is_redirected,
+            redirects: a_redirect_waits_until_the_next_attempt_may_start,
+            redirects: corrections_do_not_use_up_the_starts,
             scenarios: scenario_11_an_answer_of_the_attempt_before_is_refused,
             scenarios: scenario_12_a_pid_that_was_used_again_is_not_cleared,
             scenarios: scenario_13_and_14_every_part_of_an_identity_counts,

@@ -27,6 +27,8 @@ pub(super) struct End {
     asked: Option<String>,
     /// The id of what it wants of people, where it has said so through its tools.
     word: Option<AskId>,
+    /// Whether it was ended for what a person has said since it began.
+    is_redirected: bool,
     ended: ExecutionEnd,
 }
 
@@ -36,7 +38,7 @@ impl End {
         cx: &Context,
         row: &ClaimedRun,
         (name, harness, file): (String, Arc<dyn Harness>, Option<AttemptFile>),
-        (mut ended, word): (ExecutionEnd, Option<AskId>),
+        (mut ended, word, is_redirected): (ExecutionEnd, Option<AskId>, bool),
     ) -> Result<Self, Trouble> {
         let execution = cx.state.execution(&name);
         let ended_for = EndedFor::read(&execution);
@@ -55,6 +57,7 @@ impl End {
             name,
             harness,
             word,
+            is_redirected,
             ended,
         };
         let used = session::count(cx, &end.name, file.as_ref(), &end.ended.seen)?;
@@ -65,9 +68,10 @@ impl End {
         Ok(end)
     }
 
-    /// Says whether it was cut short through no fault of its own, and by nobody's wish.
+    /// Says whether it was cut short through no fault of its own: by nobody's wish, or for what a person has said since.
     pub(super) fn was_cut_short(&self) -> bool {
-        self.ended_for.is_none() && self.ended.was_cut_short() && !self.ended.was_stopped()
+        let by_nobody = self.ended.was_cut_short() && !self.ended.was_stopped();
+        self.ended_for.is_none() && (by_nobody || self.is_redirected)
     }
 
     /// Names the conversation that its agent had.

@@ -89,7 +89,13 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
     let file = cx.deps.executions.attempt(&name).await;
     cx.secrets.know_missing(run, epoch).await;
     let word = word_of(cx, (&name, &started.attempt()), harness.as_ref(), &mut ended).await?;
-    let end = End::of(cx, started.row(), (name, harness, file), (ended, word))?;
+    let is_redirected = ended.was_stopped() && cx.is_redirected(&started.attempt()).await?;
+    let end = End::of(
+        cx,
+        started.row(),
+        (name, harness, file),
+        (ended, word, is_redirected),
+    )?;
     if end.was_cut_short() {
         if let Some(session) = end.session() {
             cx.journal.know_session(run, session)?;

@@ -287,13 +287,11 @@ async fn go(
         registered.void()?;
         return Ok(None);
     }
-    if let Admission::Closed(reasons) = cx.admission(start.brief.card.codebase).await? {
+    if let Some(why) = why_not(cx, &start).await? {
         held.abandon().await?;
-        let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
         cx.said(&format!(
-            "card {} not started: {}",
-            start.brief.card.id.short(),
-            reasons.join("; ")
+            "card {} not started: {why}",
+            start.brief.card.id.short()
         ));
         report_interrupted(cx, registered.interrupted()?).await?;
         return Ok(None);
@@ -325,6 +323,22 @@ async fn go(
         Err(GoError::ShimEnded { closed }) => ended_at_once(cx, registered, *closed, start).await,
         Err(error) => Err(Trouble::Go(error)),
     }
+}
+
+/// Says why an attempt that is ready is not to start.
+async fn why_not(cx: &Context, start: &Start<'_>) -> Result<Option<String>, Trouble> {
+    if start.stop.is_asked(StopLevel::Redirect) && !start.stop.is_asked(StopLevel::Ladder) {
+        return Ok(Some(
+            "a new message came meanwhile; it starts with that".to_owned(),
+        ));
+    }
+    Ok(match cx.admission(start.brief.card.codebase).await? {
+        Admission::Open => None,
+        Admission::Closed(reasons) => {
+            let reasons: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+            Some(reasons.join("; "))
+        }
+    })
 }
 
 /// Lets an agent that a person has paused before it ran stand still from its start on (PS-31). The shim is there: who pauses it from

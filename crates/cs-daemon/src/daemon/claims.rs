@@ -23,8 +23,9 @@ impl Daemon {
             landings,
             to_close: _,
             next_due: _,
-        } = *peeked;
-        self.cx.deps.settings.slots > 0 && (turns || rearms || resumes || recovery || landings)
+            redirects: _,
+        } = peeked;
+        self.cx.deps.settings.slots > 0 && (*turns || *rearms || *resumes || *recovery || *landings)
     }
 
     /// Takes what the record has: what a person wants tried, resumes, turns, re-arms, landings. Turns come before re-arms, which then see the fresh run

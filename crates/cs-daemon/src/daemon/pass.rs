@@ -77,6 +77,7 @@ impl Daemon {
             self.close_stopped().await.map_err(PassTrouble::Stops)?;
         }
         self.carry_on(found);
+        self.redirect(&peeked).await.map_err(PassTrouble::Look)?;
         self.begin_new(&peeked).await?;
         // A daemon without slots is there for a moment only.
         if self.cx.deps.settings.slots > 0 {

@@ -104,7 +104,7 @@ pub(super) async fn follow(
         tokio::select! {
             biased;
             closed = running.closed() => break closed?,
-            () = stop.asked(StopLevel::Ladder) => break close(&stopper, running, &mut output, patience, stop).await?,
+            () = stop.asked(StopLevel::Redirect) => break close(&stopper, running, &mut output, patience, stop).await?,
             () = at(give_up_at) => break close(&stopper, running, &mut output, patience, stop).await?,
             () = stop.asked(StopLevel::WhenDone), if !has_word => {
                 has_word = true;

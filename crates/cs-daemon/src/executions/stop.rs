@@ -11,6 +11,9 @@ pub enum StopLevel {
     No,
     /// By the ladder, after a grace: it has said through its tools what it wanted of people, and is to end its turn.
     WhenDone,
+    /// By the ladder, so that its next attempt goes on with what a person has said since (OW-14). One that has not had its prompt is not
+    /// given it.
+    Redirect,
     /// By the ladder.
     Ladder,
     /// At once.

@@ -289,10 +289,12 @@ pub(super) async fn close(cx: &Context, execution: &str, level: StopLevel) -> Re
             let grace = cx.deps.settings.stop_grace;
             let request = match level {
                 StopLevel::Force => StopRequest::FORCE,
-                StopLevel::No | StopLevel::WhenDone | StopLevel::Ladder => StopRequest {
-                    interrupt_grace: grace,
-                    terminate_grace: grace,
-                },
+                StopLevel::No | StopLevel::WhenDone | StopLevel::Redirect | StopLevel::Ladder => {
+                    StopRequest {
+                        interrupt_grace: grace,
+                        terminate_grace: grace,
+                    }
+                }
             };
             running.stop(request).await.map_err(Trouble::from)?
         }

@@ -117,6 +117,7 @@ fn brief(turns: Vec<Turn>, asks: Vec<Ask>) -> RunBrief {
         questions: Vec::new(),
         rules: Vec::new(),
         attachments: Vec::new(),
+        former: cs_record::Former::Settled,
     }
 }
 
@@ -495,4 +496,27 @@ fn a_landing_that_conflicts_comes_back_with_what_it_said() {
     );
     assert_eq!(facts.wake, Wake::Conflict);
     insta::assert_snapshot!(facts.prompt);
+}
+
+#[test]
+fn a_new_message_that_cut_an_attempt_short_says_so() {
+    let turns = vec![
+        turn(1, Author::Person(ada()), "Say hello.", TurnState::Leased),
+        turn(2, Author::Person(ada()), "No, say goodbye.", TurnState::Leased),
+    ];
+    let woke = || Woke::Turns(vec![TurnId::from_uuid(id(1)), TurnId::from_uuid(id(2))]);
+    let told = |former| {
+        let brief = RunBrief {
+            former,
+            ..brief(turns.clone(), vec![])
+        };
+        compose(&claimed(2, woke()), &brief, (&tree(), None), &going_on(false)).prompt
+    };
+    insta::assert_snapshot!(told(Former::CutShort));
+    assert!(told(Former::Stopped).contains("A person stopped your last attempt"));
+    assert!(told(Former::Failed(cs_model::FailureClass::Agent)).contains("failed before"));
+    assert!(
+        !told(Former::Settled).contains("last attempt"),
+        "nothing went wrong"
+    );
 }

@@ -9,6 +9,7 @@ mod idle;
 mod landings;
 mod many;
 mod record;
+mod redirects;
 mod secrets;
 mod stops;
 mod trouble;
@@ -24,6 +25,7 @@ fn main() {
         idle::trials(),
         landings::trials(),
         many::trials(),
+        redirects::trials(),
         secrets::trials(),
         stops::trials(),
         trouble::trials(),

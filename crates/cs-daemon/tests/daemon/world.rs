@@ -18,7 +18,7 @@ use cs_journal::Journal;
 use cs_model::{
     Author, CardId, Clock, CodebaseId, IdSource, LandingId, MachineId, OperationId, TurnId, TurnSeq,
 };
-use cs_record::{AcceptLanding, CardDetail, CardReads, Codebases, PeopleActs, Record, Send, SendTo};
+use cs_record::{AcceptLanding, CardDetail, CardReads, Codebases, PeopleActs, Record, Send, SendTo, Turn};
 use cs_supervise::{Limits, ShimProgram};
 use cs_testkit::{MemorySecrets, MemoryStore, SeededIds, SetClock};
 use cs_worktree::{Git, GitSetup, Identity, OUTPUT_MAX_BYTES, Transport, Worktrees};
@@ -289,8 +289,9 @@ impl World {
         card
     }
 
-    /// Sends one more message to a card.
+    /// Sends one more message to a card, a moment later.
     pub(crate) async fn send_more(&self, card: CardId) {
+        self.clock.advance(Duration::from_secs(1));
         self.say(SendTo::Card(card)).await;
     }
 
@@ -322,6 +323,27 @@ impl World {
             .into_iter()
             .filter(|turn| matches!(turn.author, Author::Agent(_)));
         by_agent.map(|turn| turn.body).collect()
+    }
+
+    /// All turns of a card.
+    pub(crate) async fn turns(&self, card: CardId) -> Vec<Turn> {
+        self.record.record.turns(card, TurnSeq::START, 100).await.unwrap()
+    }
+
+    /// Waits until so many more passes of a daemon have asked the record for work.
+    pub(crate) async fn until_passes(&self, times: usize) {
+        let asked = || {
+            self.record
+                .met()
+                .get(&crate::record::Call::Peek)
+                .copied()
+                .unwrap_or(0)
+        };
+        for _ in 0..times {
+            control::poke(&self.state()).await;
+            let before = asked();
+            self.until(|| asked() > before).await;
+        }
     }
 
     /// A shell command that counts its starts in a file, writes its process id to another, and waits for a third.

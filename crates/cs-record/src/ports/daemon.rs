@@ -5,7 +5,8 @@ use std::fmt;
 use async_trait::async_trait;
 use cs_fence::{Attempt, Fenced, ProcessFact, TokenHash};
 use cs_model::{
-    AttachmentId, CardId, CodebaseId, Epoch, LandingId, MachineId, PauseKind, Person, RunId, RunState, Time,
+    AttachmentId, CardId, CodebaseId, Epoch, FailureClass, LandingId, MachineId, PauseKind, Person, RunId,
+    RunState, Time,
 };
 
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// What one read says of the work that a machine could take. A hint: the claim decides.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Peeked {
     /// Cards with turns to take.
     pub turns: bool,
@@ -30,6 +31,27 @@ pub struct Peeked {
     pub to_close: bool,
     /// The next time at which something becomes ready by itself: a retry, a start time, the end of a park.
     pub next_due: Option<Time>,
+    /// The owners at work here to whom a person has said something since their attempt began.
+    pub redirects: Vec<Redirect>,
+}
+
+/// A person's turn has come for an owner that is at work on a machine (OW-14).
+///
+/// The newest turn counts, and only one said strictly later than the attempt began (OW-15, AF-15). The agent is ended, and the next
+/// attempt of its run takes all turns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirect {
+    /// The run.
+    pub run: RunId,
+    /// The attempt that began before the turn came.
+    pub epoch: Epoch,
+    /// Its card.
+    pub card: CardId,
+    /// The card's codebase.
+    pub codebase: Option<CodebaseId>,
+    /// Whether the next attempt could start once this one has ended, as far as the card's start time, the cards that it waits for, its
+    /// agent and its route say. Where it could not, the agent goes on meanwhile.
+    pub is_due: bool,
 }
 
 /// A machine's presence.
@@ -123,6 +145,42 @@ pub struct RunBrief {
     pub rules: Vec<StandingRule>,
     /// The files of the card, in the order in which they were attached.
     pub attachments: Vec<Attachment>,
+    /// What became of the attempt before this one.
+    pub former: Former,
+}
+
+/// What became of the attempt before another one of its run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Former {
+    /// There was none.
+    None,
+    /// It answered, or asked.
+    Settled,
+    /// It was cut short through no fault of its own, such as by a new message.
+    CutShort,
+    /// A person stopped it.
+    Stopped,
+    /// It failed.
+    Failed(FailureClass),
+}
+
+impl Former {
+    /// Says what became of the attempt before the present one of a run.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        let before = run.epoch.get().saturating_sub(1);
+        if before == 0 {
+            return Self::None;
+        }
+        if run.settled.get() == before {
+            return Self::Settled;
+        }
+        match run.failure {
+            Some(FailureClass::Interrupted) => Self::CutShort,
+            Some(class) => Self::Failed(class),
+            None => Self::Stopped,
+        }
+    }
 }
 
 /// A child of a run, as its parent sees it.

@@ -49,11 +49,7 @@ pub(super) fn open_again(draft: &mut Draft<'_>) {
     }
     draft.card.state = CardState::Open;
     draft.card.reason = None;
-    for run in &mut draft.runs {
-        run.tries = 0;
-        run.starts = 0;
-        run.failures_in_row = 0;
-    }
+    count_anew(draft);
     let live: Vec<_> = draft
         .runs
         .iter()
@@ -65,5 +61,14 @@ pub(super) fn open_again(draft: &mut Draft<'_>) {
             turn.state = TurnState::Pending;
             turn.run = None;
         }
+    }
+}
+
+/// Begins new counts of tries and starts: a person has looked at the card.
+pub(super) fn count_anew(draft: &mut Draft<'_>) {
+    for run in &mut draft.runs {
+        run.tries = 0;
+        run.starts = 0;
+        run.failures_in_row = 0;
     }
 }

@@ -6,7 +6,7 @@ use cs_model::{Author, CardState, Priority, Time, TurnSeq, TurnState};
 use cs_settle::Usage;
 
 use super::attach::attach_to;
-use super::retry::open_again;
+use super::retry::{count_anew, open_again};
 use super::{MAX_BASE_BYTES, MAX_CHOICE_BYTES, MAX_TITLE_CHARS, check_body};
 use crate::aggregate::{Draft, Words};
 use crate::store::Facts;
@@ -15,8 +15,9 @@ use crate::{
     Sent, Writes,
 };
 
-/// Puts the turn on a card that is there. A card that had failed, was stopped or has landed opens again, with new counts of
-/// tries and starts. The same turn again changes nothing and gives the same place.
+/// Puts the turn on a card that is there. A card that had failed, was stopped or has landed opens again. Tries and starts are counted
+/// anew, also on a card at work, whose agent is ended for the turn (OW-14): a person may correct it as often as they like. The same turn
+/// again changes nothing and gives the same place.
 ///
 /// # Errors
 /// Refused for a bad text, for a closed card, and when the card would wait for itself.
@@ -41,6 +42,7 @@ pub fn send_existing(aggregate: &Aggregate, send: &Send, facts: &Facts) -> Resul
         });
     }
     open_again(&mut draft);
+    count_anew(&mut draft);
     draft.card.landings_returned = 0;
     choose(&mut draft.card, &send.choice)?;
     attach_to(&mut draft, &facts.attached, &send.attachments, &send.person)?;

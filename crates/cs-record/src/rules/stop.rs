@@ -33,6 +33,10 @@ pub fn stop_card(aggregate: &Aggregate, person: &Person, now: Time) -> (Writes, 
     let mut draft = Draft::of(aggregate, now);
     for run in goes_on {
         draft.end_run(run, RunState::Ended(Ending::Stopped));
+        if let Some(row) = draft.run_mut(run) {
+            row.failure = None;
+            row.failed_because = None;
+        }
         draft.move_leased(run, TurnState::Pending);
         draft.withdraw_asks(run);
     }

@@ -75,7 +75,7 @@ impl RunningExecution for FakeRunning {
         stop: &StopSwitch,
     ) -> Result<ExecutionEnd, LostSight> {
         self.seat.come_to("follow").await;
-        let mut level = StopLevel::Ladder;
+        let mut level = StopLevel::Redirect;
         let mut give_up_at = None;
         let closed = loop {
             let until = match self.now()? {
@@ -86,7 +86,7 @@ impl RunningExecution for FakeRunning {
                 give_up_at = Some(Instant::now() + patience.when_done);
             }
             let is_late = give_up_at.is_some_and(|at| at <= Instant::now());
-            if is_late && level == StopLevel::Ladder {
+            if is_late && level == StopLevel::Redirect {
                 self.ask_to_end(patience.stop());
                 level = StopLevel::Force;
                 continue;

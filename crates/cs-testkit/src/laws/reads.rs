@@ -89,22 +89,22 @@ async fn check_peek(world: &World, expected: Peeked) {
 
 /// A peek names the steps for which the record has anything, and nothing more.
 pub async fn a_peek_names_what_can_be_taken(world: &World) {
-    let nothing = Peeked::default();
-    check_peek(world, nothing).await;
+    let nothing = Peeked::default;
+    check_peek(world, nothing()).await;
     world.card().await;
     check_peek(
         world,
         Peeked {
             turns: true,
-            ..nothing
+            ..nothing()
         },
     )
     .await;
     let other = ["other".to_owned()];
     let foreign = world.daemon.peek(world.machine, &other).await;
-    assert_eq!(foreign.expect("it answers"), nothing);
+    assert_eq!(foreign.expect("it answers"), nothing());
     let taken = world.take(Task::Turns).await.expect("the card is ready");
-    check_peek(world, nothing).await;
+    check_peek(world, nothing()).await;
     let process = World::process(7);
     let _ = world
         .attempts
@@ -112,13 +112,13 @@ pub async fn a_peek_names_what_can_be_taken(world: &World) {
         .await
         .expect("it answers");
     world.offer(&taken.attempt).await;
-    let to_close = Peeked {
+    let to_close = || Peeked {
         to_close: true,
-        ..nothing
+        ..nothing()
     };
-    check_peek(world, to_close).await;
+    check_peek(world, to_close()).await;
     accept(world, taken.claimed.card).await;
-    check_peek(world, to_close).await;
+    check_peek(world, to_close()).await;
     let _ = world
         .attempts
         .clear_process(&taken.attempt, &process)
@@ -128,7 +128,7 @@ pub async fn a_peek_names_what_can_be_taken(world: &World) {
         world,
         Peeked {
             landings: true,
-            ..nothing
+            ..nothing()
         },
     )
     .await;
@@ -145,7 +145,7 @@ pub async fn a_peek_names_what_can_be_taken(world: &World) {
         world,
         Peeked {
             rearms: true,
-            ..nothing
+            ..nothing()
         },
     )
     .await;

@@ -1,9 +1,11 @@
 //! Reads over the rows.
 
-use cs_model::{AskState, AskTo, CardId, CardState, Epoch, MachineId, RunId, RunKind, RunState, Time};
+use cs_model::{
+    AskState, AskTo, Author, CardId, CardState, Epoch, MachineId, RunId, RunKind, RunState, Time, TurnState,
+};
 use cs_record::{
-    Ask, Attachment, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Offer, Peeked, ReadyFor, Run,
-    RunBrief, StandingRule, Turn,
+    Ask, Attachment, Card, CardDetail, CardFilter, CardSummary, ChildBrief, Former, Offer, Peeked, ReadyFor,
+    Redirect, Run, RunBrief, StandingRule, Turn,
 };
 
 use super::select::is_offered;
@@ -31,7 +33,47 @@ impl Tables {
             landings: !self.takeable_landings(machine).is_empty(),
             to_close: self.runs.values().any(to_close),
             next_due: due.min(),
+            redirects: self.redirects(machine, agents, now),
         }
+    }
+
+    /// The owners at work on a machine to whom a person has said something since their attempt began.
+    fn redirects(&self, machine: MachineId, agents: &[String], now: Time) -> Vec<Redirect> {
+        let parked = self.limits_of(machine, now).parked;
+        let mut redirects = Vec::new();
+        for run in self.runs.values() {
+            let Some(card) = self
+                .cards
+                .get(&run.card)
+                .filter(|card| card.owner == Some(run.id))
+            else {
+                continue;
+            };
+            let at_work = run.machine == machine
+                && run.state == RunState::Running
+                && card.machine == Some(machine)
+                && card.state == CardState::Open;
+            let turns = self.turns.values().filter(|turn| {
+                turn.card == card.id
+                    && turn.state == TurnState::Pending
+                    && matches!(turn.author, Author::Person(_))
+            });
+            let newest = turns.map(|turn| turn.said_at).max();
+            if !at_work || newest <= Some(run.resumed_at.unwrap_or(run.started_at)) {
+                continue;
+            }
+            redirects.push(Redirect {
+                run: run.id,
+                epoch: run.epoch,
+                card: card.id,
+                codebase: card.codebase,
+                is_due: card.not_before.is_none_or(|from| from <= now)
+                    && agents.iter().any(|agent| agent == card.agent.as_str())
+                    && !parked.contains(&card.agent)
+                    && self.waits_for(card.id).is_empty(),
+            });
+        }
+        redirects
     }
 
     pub(super) fn turns_of(&self, card: CardId) -> Vec<Turn> {
@@ -55,6 +97,7 @@ impl Tables {
         let run = self.runs.get(&run)?.clone();
         let card = self.cards.get(&run.card)?.clone();
         let brief = RunBrief {
+            former: Former::of(&run),
             codebase: self.codebase_name(&card),
             turns: self.turns_of(card.id),
             asks: self.asks_where(|ask| ask.run == run.id),
