@@ -5,23 +5,20 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cs_fence::{Attempt, LandingAttempt};
+use cs_fence::Attempt;
 use cs_journal::{Deps as JournalDeps, Journal, LedgerError, LedgerOpened};
 use cs_model::{CardId, Epoch, LandingId, RunId, Time};
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::task::{Id, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::admission::{Admission, ClosedBecause};
-use crate::attempt::{Carried, Incomplete, Trouble, Work, carry};
+use crate::attempt::Incomplete;
 use crate::context::Context;
 use crate::control::{Request, Stopped, serve};
 use crate::deps::Deps;
-use crate::executions::{StopLevel, StopSwitch};
-use crate::landing::{LandingTrouble, LandingWork, land};
 use crate::presence::Presence;
 use crate::publications::Publications;
-use crate::report::chain;
 use crate::secrets::Secrets;
 use crate::state::StateLock;
 use crate::tools::HttpTools;
@@ -29,6 +26,7 @@ use crate::tools::HttpTools;
 mod claims;
 mod ending;
 mod failing;
+mod flights;
 mod forget;
 mod import;
 mod incomplete;
@@ -43,6 +41,7 @@ pub use self::ending::{GoingOn, LandingLeft, LandingStage};
 
 use self::ending::unfollowed;
 use self::failing::Failing;
+use self::flights::{Back, Flight, LandingFlight};
 use self::strain::Strain;
 
 /// How long the daemon works.
@@ -106,31 +105,6 @@ pub enum DaemonError {
     /// A run failed to be carried on, with `--once`.
     #[error("{0} could not be carried on; see the lines above")]
     Unfinished(String),
-}
-
-/// An attempt that a task carries.
-#[derive(Debug)]
-struct Flight {
-    epoch: Epoch,
-    card: CardId,
-    stop: StopSwitch,
-    task: Id,
-}
-
-/// A landing that a task carries out.
-#[derive(Debug)]
-struct LandingFlight {
-    attempt: LandingAttempt,
-    card: CardId,
-    stop: StopSwitch,
-    task: Id,
-}
-
-/// What a task brings back.
-#[derive(Debug)]
-enum Back {
-    Run(RunId, Result<Carried, Trouble>),
-    Landing(LandingId, Result<(), LandingTrouble>),
 }
 
 /// A command that waits for the end of what ran of a card when it asked.
@@ -357,133 +331,5 @@ impl Daemon {
             pause = pause.min(renewal);
         }
         self.strain.rest().map_or(pause, |rest| pause.min(rest))
-    }
-
-    /// Carries on an attempt of which nothing runs yet, unless an older one of its run is still to be ended here. Then it waits in
-    /// the ledger, from where a later pass takes it: dropping it gives it back. The older one counts no more, so it is ended.
-    fn launch_next(&mut self, attempt: &Attempt, card: CardId, work: Work) {
-        if let Some(flight) = self.flights.get(&attempt.run) {
-            if flight.epoch < attempt.epoch {
-                flight.stop.raise(StopLevel::Ladder);
-            }
-        } else if let Some(other) = self.cx.journal.running_beside(attempt) {
-            tracing::info!(%attempt, %other, "an attempt waits for the end of the one before it");
-        } else {
-            self.launch(attempt.run, card, work);
-        }
-    }
-
-    /// Carries work on in a task of its own. The attempt is in the map before this returns (CJ-23).
-    fn launch(&mut self, run: RunId, card: CardId, work: Work) {
-        let stop = StopSwitch::new();
-        if self.is_awaited(&work) {
-            stop.raise(StopLevel::Ladder);
-        }
-        let epoch = work.epoch();
-        let (cx, asked) = (Arc::clone(&self.cx), stop.clone());
-        let handle = self
-            .tasks
-            .spawn(async move { Back::Run(run, carry(cx, work, asked).await) });
-        self.flights.insert(
-            run,
-            Flight {
-                epoch,
-                card,
-                stop,
-                task: handle.id(),
-            },
-        );
-    }
-
-    fn launch_landing(&mut self, work: LandingWork) {
-        let (landing, card, attempt) = (work.row().landing, work.row().card, work.attempt());
-        let (cx, stop) = (Arc::clone(&self.cx), StopSwitch::new());
-        if self.stopped_landings.contains(&landing) {
-            stop.raise(StopLevel::Ladder);
-        }
-        let asked = stop.clone();
-        let handle = self
-            .tasks
-            .spawn(async move { Back::Landing(landing, land(cx, work, asked).await) });
-        let task = handle.id();
-        let flight = LandingFlight {
-            attempt,
-            card,
-            stop,
-            task,
-        };
-        self.landings.insert(landing, flight);
-    }
-
-    /// Takes back what a task brings. One that panicked is reported like one that failed; its work stays in the ledger.
-    fn take_back(&mut self, back: Result<(Id, Back), tokio::task::JoinError>) {
-        match back {
-            Ok((_, Back::Run(run, result))) => {
-                let flight = self.flights.remove(&run);
-                match result {
-                    Ok(Carried::Over) => {
-                        self.said_left.remove(&run);
-                        self.strain.is_over();
-                    }
-                    Ok(Carried::Incomplete(incomplete)) => {
-                        self.strain.is_over();
-                        self.keep_incomplete(run, *incomplete);
-                    }
-                    Err(error) => self.run_troubled(run, flight.map(|flight| flight.card), &error),
-                }
-            }
-            Ok((_, Back::Landing(landing, result))) => {
-                let flight = self.landings.remove(&landing);
-                self.sweep.is_due = true;
-                self.remove_throwaways();
-                match result {
-                    Ok(()) => self.strain.is_over(),
-                    Err(error) => self.landing_troubled(landing, flight.map(|flight| flight.card), &error),
-                }
-            }
-            Err(error) => {
-                let task = error.id();
-                self.landings.retain(|_, landing| landing.task != task);
-                let flight = self.flights.iter().find(|(_, flight)| flight.task == task);
-                match flight.map(|(run, flight)| (*run, flight.card)) {
-                    Some((run, card)) => {
-                        self.flights.remove(&run);
-                        self.run_troubled(run, Some(card), &error);
-                    }
-                    None => self.troubled("a task".to_owned(), &error),
-                }
-            }
-        }
-    }
-
-    pub(super) fn run_troubled(
-        &mut self,
-        run: RunId,
-        card: Option<CardId>,
-        error: &(dyn std::error::Error + 'static),
-    ) {
-        // Should it have been a leftover, it is looked at again.
-        self.left_alone.retain(|(known, _)| *known != run);
-        let of = card.map_or_else(String::new, |card| format!(" of card {}", card.short()));
-        self.troubled(format!("run {}{of}", run.short()), error);
-        if let Some(card) = card {
-            self.note_trouble(card, format!("run {}: {}", run.short(), chain(error)));
-        }
-    }
-
-    fn landing_troubled(&mut self, landing: LandingId, card: Option<CardId>, error: &LandingTrouble) {
-        self.troubled(format!("landing {}", landing.short()), error);
-        if let Some(card) = card {
-            self.note_trouble(card, format!("landing {}: {}", landing.short(), chain(error)));
-        }
-    }
-
-    fn troubled(&mut self, what: String, error: &(dyn std::error::Error + 'static)) {
-        tracing::error!(error, "{what} could not be carried on");
-        self.cx.said(&format!(
-            "{what} could not be carried on now, it is tried again: {}",
-            chain(error)
-        ));
-        self.strain.add(what);
     }
 }

@@ -57,26 +57,7 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
         state,
     } = live;
     cx.deps.borders.reach(Border::P10);
-    let mut ended = match state {
-        LiveState::Running(mut running) => {
-            let settings = &cx.deps.settings;
-            let patience = Patience {
-                when_done: settings.grace_when_done,
-                after_word: settings.grace_after_word,
-                stop_step: settings.stop_grace,
-            };
-            tokio::select! {
-                biased;
-                ended = running.follow(harness.as_ref(), patience, stop) => ended?,
-                never = say_when_nearly_used_up(cx, &name, started.row()) => match never {},
-                never = tools::serve(cx, tools_of(&started, &name), stop) => match never {},
-            }
-        }
-        LiveState::Closed(closed) => ExecutionEnd {
-            seen: cx.deps.executions.heard(&name, harness.as_ref()).await?,
-            closed,
-        },
-    };
+    let mut ended = end_of(cx, (&started, &name), harness.as_ref(), state, stop).await?;
     cx.deps.borders.reach(Border::P11);
     if !ended.closed.is_over() {
         let incomplete = incomplete(cx, started, name, &ended.closed).await;
@@ -112,6 +93,36 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
     cx.note_publication(&card, Publish::OnEnd, &of_attempt(run, epoch));
     settle(cx, settling).await?;
     Ok(Carried::Over)
+}
+
+/// Follows an agent to its end, and hears its tools meanwhile.
+async fn end_of(
+    cx: &Arc<Context>,
+    (started, name): (&Started, &str),
+    harness: &dyn Harness,
+    state: LiveState,
+    stop: &StopSwitch,
+) -> Result<ExecutionEnd, Trouble> {
+    match state {
+        LiveState::Running(mut running) => {
+            let settings = &cx.deps.settings;
+            let patience = Patience {
+                when_done: settings.grace_when_done,
+                after_word: settings.grace_after_word,
+                stop_step: settings.stop_grace,
+            };
+            tokio::select! {
+                biased;
+                ended = running.follow(harness, patience, stop) => Ok(ended?),
+                never = say_when_nearly_used_up(cx, name, started.row()) => match never {},
+                never = tools::serve(cx, tools_of(started, name), stop) => match never {},
+            }
+        }
+        LiveState::Closed(closed) => Ok(ExecutionEnd {
+            seen: cx.deps.executions.heard(name, harness).await?,
+            closed,
+        }),
+    }
 }
 
 /// Says that an agent worked without its tools, where it tells that.
@@ -151,6 +162,10 @@ pub(crate) async fn settle(cx: &Context, settling: Settling) -> Result<(), Troub
                 row.run.short(),
                 row.epoch
             ));
+            if standing.row.is_none_or(|(epoch, _)| epoch != row.epoch) {
+                // Its conversation holds what the record does not: nobody goes on with it (OW-11).
+                cx.journal.forget_session(row.run)?;
+            }
             None
         }
     };

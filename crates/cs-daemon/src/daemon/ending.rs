@@ -68,7 +68,11 @@ impl Daemon {
 
     /// Says whether nothing is left to do.
     pub(super) async fn at_rest(&mut self) -> Result<Option<Ended>, DaemonError> {
-        if !self.flights.is_empty() || !self.landings.is_empty() || !self.publications.is_idle() {
+        if !self.flights.is_empty()
+            || !self.landings.is_empty()
+            || !self.publications.is_idle()
+            || !self.sweep.is_idle()
+        {
             return Ok(None);
         }
         if let Some(what) = self.strain.too_much() {

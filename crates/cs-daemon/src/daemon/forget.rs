@@ -23,6 +23,9 @@ impl Daemon {
         if self.forgot_at.is_some_and(|at| at.elapsed() < FORGET_EVERY) {
             return;
         }
+        if self.forgot_at.is_some() {
+            self.sweep.ask();
+        }
         match self
             .cx
             .deps

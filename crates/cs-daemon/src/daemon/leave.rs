@@ -19,6 +19,7 @@ impl Daemon {
         if tokio::time::timeout(MOVE_LIMIT, all).await.is_err() {
             self.cx.said("a base is still being moved: its index stays locked until `cs-panel run` takes that up; leave `index.lock` there");
         }
+        self.sweep.shutdown().await;
         self.keeping.shutdown().await;
         self.clearing.shutdown().await;
         self.publications.shutdown().await;

@@ -1,9 +1,6 @@
-//! One pass: reconcile, close what was stopped, carry on, sweep, take.
+//! One pass: its steps, and their order, which is what keeps it safe ([`Step::ORDER`]).
 //!
-//! The order is what keeps it safe: what finished is told before anything is taken on top of it, what a person stopped goes before
-//! new work, and the trees of finished cards are swept before anything can start in them.
-//!
-//! A pass never waits for a start: it puts the attempt in flight and goes on.
+//! A pass waits for nothing but the record and the ledger: an attempt, a landing, the sweep of a tree and a push are tasks of their own.
 
 use std::sync::Arc;
 
@@ -33,6 +30,75 @@ enum PassTrouble {
     Take(#[source] Trouble),
     #[error("look at the record")]
     Look(#[source] RecordError),
+}
+
+/// A step of a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Room,
+    Presence,
+    Incomplete,
+    Reconcile,
+    Peek,
+    Stopped,
+    Recovered,
+    Redirects,
+    Admission,
+    Over,
+    Take,
+    Publications,
+    Forget,
+}
+
+impl Step {
+    /// The steps in their order, each with what its place protects.
+    const ORDER: &[(Self, &str)] = &[
+        (
+            Self::Room,
+            "the record may be on the same disk as this machine's state",
+        ),
+        (Self::Presence, "nobody else is this machine while it acts"),
+        (
+            Self::Incomplete,
+            "what somebody has ended frees its slot before the others are counted",
+        ),
+        (
+            Self::Reconcile,
+            "outcomes, claims and interruptions of before are known before anything is begun",
+        ),
+        (
+            Self::Peek,
+            "a claim is begun only for what the record has; it is a hint, the claim decides",
+        ),
+        (Self::Stopped, "the one thing that a person waits for"),
+        (Self::Recovered, "what was taken goes before what is new"),
+        (
+            Self::Redirects,
+            "an owner that is corrected ends before work of less weight is taken",
+        ),
+        (Self::Admission, "nothing is taken that may not start"),
+        (
+            Self::Over,
+            "no tree of a card that is over is swept once its next attempt may work in it",
+        ),
+        (
+            Self::Take,
+            "resumes, then turns, then re-arms, which see the fresh run (TL-10), then landings",
+        ),
+        (
+            Self::Publications,
+            "what is pushed beside landings delays no work",
+        ),
+        (Self::Forget, "upkeep delays nothing"),
+    ];
+}
+
+/// What the steps of one pass have found so far.
+#[derive(Debug, Default)]
+struct Found {
+    recovered: Recovered,
+    peeked: Peeked,
+    is_open: bool,
 }
 
 impl Daemon {
@@ -66,42 +132,57 @@ impl Daemon {
     }
 
     async fn steps(&mut self) -> Result<(), PassTrouble> {
-        // First of all: the record may be on the same disk.
-        self.say_room();
-        self.presence.say(&self.cx).await.map_err(PassTrouble::Presence)?;
-        self.look_at_incomplete().await;
-        let found = self.reconcile().await?;
-        let peeked = self.peek().await.map_err(PassTrouble::Look)?;
-        self.next_due = peeked.next_due;
-        if peeked.to_close {
-            self.close_stopped().await.map_err(PassTrouble::Stops)?;
+        let mut found = Found::default();
+        for (step, _) in Step::ORDER {
+            self.step(*step, &mut found).await?;
         }
-        self.carry_on(found);
-        self.redirect(&peeked).await.map_err(PassTrouble::Look)?;
-        self.begin_new(&peeked).await?;
-        // A daemon without slots is there for a moment only.
-        if self.cx.deps.settings.slots > 0 {
-            self.publications.take_up(&self.cx);
-        }
-        self.forget_old().await;
         Ok(())
     }
 
-    /// Sweeps and takes, while new work may start. Whether it may is asked only when there is something to do with it.
-    async fn begin_new(&mut self, peeked: &Peeked) -> Result<(), PassTrouble> {
+    async fn step(&mut self, step: Step, found: &mut Found) -> Result<(), PassTrouble> {
+        match step {
+            Step::Room => self.say_room(),
+            Step::Presence => self.presence.say(&self.cx).await.map_err(PassTrouble::Presence)?,
+            Step::Incomplete => {
+                self.end_sweep();
+                self.look_at_incomplete().await;
+            }
+            Step::Reconcile => found.recovered = self.reconcile().await?,
+            Step::Peek => {
+                found.peeked = self.peek().await.map_err(PassTrouble::Look)?;
+                self.next_due = found.peeked.next_due;
+            }
+            Step::Stopped if found.peeked.to_close => {
+                self.close_stopped().await.map_err(PassTrouble::Stops)?;
+            }
+            Step::Stopped => {}
+            Step::Recovered => self.carry_on(std::mem::take(&mut found.recovered)),
+            Step::Redirects => self.redirect(&found.peeked).await.map_err(PassTrouble::Look)?,
+            Step::Admission => found.is_open = self.admit(&found.peeked).await?,
+            Step::Over if found.is_open => self.sweep_over().await,
+            Step::Take if found.is_open => {
+                self.cx.deps.borders.reach(Border::P1);
+                self.take_work(&found.peeked).await.map_err(PassTrouble::Take)?;
+            }
+            Step::Over | Step::Take => {}
+            // A daemon without slots is there for a moment only.
+            Step::Publications if self.cx.deps.settings.slots > 0 => self.publications.take_up(&self.cx),
+            Step::Publications => {}
+            Step::Forget => self.forget_old().await,
+        }
+        Ok(())
+    }
+
+    /// Says whether new work may start. It is asked only when there is something to do with it.
+    async fn admit(&mut self, peeked: &Peeked) -> Result<bool, PassTrouble> {
         self.admission = None;
-        if !(self.sweep.is_due || self.could_take(peeked)) {
-            return Ok(());
+        if !(self.sweep.is_due() || self.could_take(peeked)) {
+            return Ok(false);
         }
         let admission = self.cx.admission(None).await.map_err(PassTrouble::Look)?;
         let is_open = admission == Admission::Open;
         self.admission = Some(admission);
-        if is_open {
-            self.sweep_trees().await;
-            self.cx.deps.borders.reach(Border::P1);
-            self.take_work(peeked).await.map_err(PassTrouble::Take)?;
-        }
-        Ok(())
+        Ok(is_open)
     }
 
     /// Says when nothing starts any more since the machine is short of something, and when that is over: no person has said so anywhere.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use cs_fence::InterruptOutcome;
-use cs_model::{Epoch, FailureClass, RunId};
+use cs_model::{Author, Epoch, FailureClass, RunId, TurnState};
 use cs_settle::Answer;
 use cs_supervise::Limit;
 use cs_testkit::Rows;
@@ -93,7 +93,7 @@ impl Invariant for OutcomeIsTrue {
                 let taken = taken.filter(|(_, (_, outcome))| *outcome == InterruptOutcome::Interrupted);
                 taken.into_iter().try_for_each(|(one, _)| {
                     let key = (one.attempt.run, one.attempt.epoch);
-                    was_cut_short(machine, key)
+                    was_cut_short(machine, key, before)
                 })
             }
             Some(Deed::RunGivenBack {
@@ -159,11 +159,28 @@ fn says(answer: &Answer, end: &End, key: Key, moment: &Moment<'_>) -> bool {
     text && ask && asked == answer.ask.is_some()
 }
 
-fn was_cut_short(machine: &Machine, key: Key) -> Result<(), String> {
+/// Says whether a person has said something to an owner since its attempt began: only then it is ended and goes on.
+fn has_news(rows: &Rows, (run, epoch): Key) -> bool {
+    let run = rows.runs.iter().find(|row| row.id == run && row.epoch == epoch);
+    run.is_some_and(|run| {
+        let began = run.resumed_at.unwrap_or(run.started_at);
+        rows.turns.iter().any(|turn| {
+            turn.card == run.card
+                && turn.state == TurnState::Pending
+                && matches!(turn.author, Author::Person(_))
+                && turn.said_at > began
+        })
+    })
+}
+
+fn was_cut_short(machine: &Machine, key: Key, before: &Rows) -> Result<(), String> {
     let truth = machine.truth_of(key.0, key.1);
     let fits = match &truth {
         Truth::NeverStarted => true,
-        Truth::Ended(end) => due(end) == Due::Interruption,
+        Truth::Ended(end) => {
+            let redirected = due(end) == Due::Failure && end.stopped && has_news(before, key);
+            due(end) == Due::Interruption || redirected
+        }
         Truth::Works => false,
     };
     if fits {
