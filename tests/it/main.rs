@@ -5,6 +5,7 @@ mod away;
 mod bridge;
 mod configured;
 mod contained;
+mod conversation;
 mod crashes;
 mod crowd;
 mod desk;

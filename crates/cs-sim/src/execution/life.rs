@@ -355,7 +355,7 @@ impl Script {
         } else if world.profile.spite && !world.profile.offers && dice.chance(3_000) {
             10
         } else {
-            dice.below(13)
+            dice.below(14)
         };
         let script = match kind {
             0..=2 => exit(answer(), soon, 0),
@@ -373,7 +373,7 @@ impl Script {
                 0,
             ),
             // A budget ends it, now and then after it has answered.
-            11 => Self {
+            11 | 13 => Self {
                 end: (soon, AgentExit::Signalled(15)),
                 limit: Some(Limit::Awake),
                 ..exit(if dice.chance(3_000) { answer() } else { Vec::new() }, soon, 0)
