@@ -252,9 +252,8 @@ fn why(woke: &Woke, former: Former) -> Option<String> {
              directory before you go on."
         }
         (Woke::Turns(_) | Woke::Answer(_) | Woke::Question(_) | Woke::Children(_), Former::CutShort) => {
-            "You were at work when the last of this came, and your attempt was cut short for it. All that you had not finished stands below \
-             once more: where it does not agree, the last word of the person counts. Look at what your attempt left in the working directory \
-             before you go on."
+            "Your last attempt was cut short. All that it had not finished stands below once more, with what has been said since: where it does \
+             not agree, the last word of the person counts. Look at what your attempt left in the working directory before you go on."
         }
         (Woke::Turns(_) | Woke::Answer(_) | Woke::Question(_) | Woke::Children(_), Former::Stopped) => {
             "A person stopped your last attempt. Go on with what stands below, and with nothing that you had begun before unless it is asked \
