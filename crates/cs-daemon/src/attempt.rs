@@ -5,6 +5,7 @@ mod attachments;
 mod failing;
 mod interrupted;
 mod keep;
+mod live;
 mod nearly;
 mod ready;
 mod sandbox;

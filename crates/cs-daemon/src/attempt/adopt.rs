@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use super::failing::FailureNote;
 use super::interrupted::report_interrupted;
-use super::settle::{Live, LiveState, mark, named, report_failed};
+use super::live::{Live, LiveState};
+use super::settle::{mark, named, report_failed};
 use super::start::note_process;
 use super::{Carried, Incomplete, Trouble, Work, unlisted, untraced, used};
 use crate::context::Context;

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Trouble;
 use super::interrupted::report_interrupted;
-use super::settle::{Live, report_failed};
+use super::live::Live;
+use super::settle::report_failed;
 use super::unready::Unready;
 use crate::context::Context;
 use crate::outcome::Budget;

@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use cs_fence::{Attempt, Fenced, ProcessFact};
-use cs_harness::{Harness, PANEL_SERVER, Seen};
+use cs_harness::{PANEL_SERVER, Seen};
 use cs_journal::{Acknowledged, ClaimedRun, FailedPreparation, Settling, Started};
 use cs_model::{Publish, RunState};
-use cs_record::Card;
 use cs_settle::{Answer, Capped, GaveUp, GiveUp, Kind, MAX_TRIES, SettleAs, SettleFacts, Used, settle_as};
 use cs_supervise::{Closed, NamedProcess};
 use tokio::time::Instant;
@@ -17,35 +16,14 @@ use tokio::time::Instant;
 use super::failing::FailureNote;
 use super::interrupted::report_interrupted;
 use super::keep::{End, process_of};
-use super::nearly::say_when_nearly_used_up;
-use super::word::{tools_of, word_of};
+use super::live::{Live, end_of};
+use super::word::word_of;
 use super::{Carried, Incomplete, Trouble, Work, still_there, used};
 use crate::borders::Border;
 use crate::context::Context;
-use crate::executions::{ExecutionEnd, Found, Patience, RunningExecution, StopSwitch};
+use crate::executions::{Found, StopSwitch};
 use crate::outcome::{AttemptOutcome, Telling};
 use crate::publications::of_attempt;
-use crate::tools;
-
-/// An attempt whose agent had its prompt.
-#[derive(Debug)]
-pub(super) struct Live {
-    pub(super) started: Started,
-    /// The name of its execution.
-    pub(super) name: String,
-    pub(super) harness: Arc<dyn Harness>,
-    pub(super) card: Card,
-    pub(super) state: LiveState,
-}
-
-/// Whether its agent still runs.
-#[derive(Debug)]
-pub(super) enum LiveState {
-    /// It runs.
-    Running(Box<dyn RunningExecution>),
-    /// It ended while nobody looked.
-    Closed(Closed),
-}
 
 /// Follows an attempt to its end and settles it.
 pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch) -> Result<Carried, Trouble> {
@@ -93,36 +71,6 @@ pub(super) async fn to_the_end(cx: &Arc<Context>, live: Live, stop: &StopSwitch)
     cx.note_publication(&card, Publish::OnEnd, &of_attempt(run, epoch));
     settle(cx, settling).await?;
     Ok(Carried::Over)
-}
-
-/// Follows an agent to its end, and hears its tools meanwhile.
-async fn end_of(
-    cx: &Arc<Context>,
-    (started, name): (&Started, &str),
-    harness: &dyn Harness,
-    state: LiveState,
-    stop: &StopSwitch,
-) -> Result<ExecutionEnd, Trouble> {
-    match state {
-        LiveState::Running(mut running) => {
-            let settings = &cx.deps.settings;
-            let patience = Patience {
-                when_done: settings.grace_when_done,
-                after_word: settings.grace_after_word,
-                stop_step: settings.stop_grace,
-            };
-            tokio::select! {
-                biased;
-                ended = running.follow(harness, patience, stop) => Ok(ended?),
-                never = say_when_nearly_used_up(cx, name, started.row()) => match never {},
-                never = tools::serve(cx, tools_of(started, name), stop) => match never {},
-            }
-        }
-        LiveState::Closed(closed) => Ok(ExecutionEnd {
-            seen: cx.deps.executions.heard(name, harness).await?,
-            closed,
-        }),
-    }
 }
 
 /// Says that an agent worked without its tools, where it tells that.

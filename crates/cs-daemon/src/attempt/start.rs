@@ -11,9 +11,9 @@ use cs_supervise::{AgentExit, Closed, Feature, GoError, HoldError, Lack, StopReq
 
 use super::failing::{fail, fail_registered, not_spawned, used_up, without_agent};
 use super::interrupted::report_interrupted;
+use super::live::{Live, LiveState};
 use super::ready::{Ready, make_ready, model_of, sessions_of};
 use super::session::{Conversation, conversation};
-use super::settle::{Live, LiveState};
 use super::unready::Unready;
 use super::{Trouble, unlisted};
 use crate::admission::Admission;
