@@ -10,6 +10,7 @@ mod crashes;
 mod crowd;
 mod desk;
 mod gone;
+mod history;
 mod http_tools;
 mod landing;
 mod left_behind;

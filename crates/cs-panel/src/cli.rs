@@ -10,8 +10,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::app::App;
 use crate::commands::{
-    self, agent, answer, attachments, card, cards, codebase, demo, diff, execution, gc, land, limit, mcp,
-    open, pause, ps, rule, run, salvage, secret, send, show, stop, tail,
+    self, agent, answer, attachments, card, cards, codebase, demo, diff, execution, gc, history, land, limit,
+    mcp, open, pause, ps, rule, run, salvage, secret, send, show, stop, tail,
 };
 use crate::env::{self, Env};
 use crate::failure::Failure;
@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Cards(cards::CardsArgs),
     /// Show a card: its state, runs, questions and landings.
     Show(show::ShowArgs),
+    /// Tell what happened to a card, with times.
+    History(history::HistoryArgs),
     /// Print the turns of a card and what its agent says.
     Tail(tail::TailArgs),
     /// Show what the agent of a card changed.

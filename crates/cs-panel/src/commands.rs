@@ -11,6 +11,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod execution;
 pub(crate) mod gc;
+pub(crate) mod history;
 pub(crate) mod land;
 pub(crate) mod limit;
 mod listed;
@@ -73,6 +74,7 @@ pub(crate) async fn carry_out(app: &App, command: Command) -> Result<(), Failure
         Command::Run(args) => run::run(app, &args).await,
         Command::Cards(args) => cards::cards(&app.forgiving(), &args).await,
         Command::Show(args) => show::show(&app.forgiving(), &args).await,
+        Command::History(args) => history::history(app, &args).await,
         Command::Tail(args) => tail::tail(app, &args).await,
         Command::Diff(args) => diff::diff(app, &args).await,
         Command::Open(args) => open::open(app, &args).await,

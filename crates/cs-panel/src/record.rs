@@ -8,7 +8,8 @@ use std::sync::Arc;
 use cs_daemon::{RecordPorts, StateDir};
 use cs_postgres::{OpenError, PostgresStore, Settings};
 use cs_record::{
-    Attachments, CardReads, Codebases, Housekeeping, Machines, PeopleActs, Record, RowStore, StandingRules,
+    Attachments, CardReads, Codebases, Events, Housekeeping, Machines, PeopleActs, Record, RowStore,
+    StandingRules,
 };
 use cs_sqlite::SqliteStore;
 use cs_worktree::plain;
@@ -31,6 +32,8 @@ pub(crate) struct Ports {
     pub(crate) attachments: Arc<dyn Attachments>,
     /// Standing rules.
     pub(crate) standing: Arc<dyn StandingRules>,
+    /// What happened.
+    pub(crate) events: Arc<dyn Events>,
     /// Machines, pauses and limits.
     pub(crate) machines: Arc<dyn Machines>,
     /// What the record forgets.
@@ -161,6 +164,7 @@ impl Ports {
             codebases: record.clone(),
             attachments: record.clone(),
             standing: record.clone(),
+            events: record.clone(),
             machines: record.clone(),
             daemon: RecordPorts {
                 claims: record.clone(),
