@@ -173,8 +173,11 @@ fn an_agent_that_has_ended_is_not_shown_as_alive_whatever_its_shim_does() {
     let card = noting(&desk);
     let daemon = desk.daemon();
     desk.until_there(&desk.path("outside/gate"));
+    let seen = desk.until("both of its processes are known", || {
+        let seen = desk.json(&["ps"])[0].clone();
+        (seen["pid"].is_u64() && seen["shim_pid"].is_u64()).then_some(seen)
+    });
     daemon.kill();
-    let seen = desk.json(&["ps"])[0].clone();
     assert_eq!(seen["state"], "alive");
     let signal = |signal: &str, pid: &str| {
         let sent = desk.shell(&format!("kill {signal} {}", seen[pid])).status();

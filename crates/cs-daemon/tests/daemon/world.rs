@@ -346,15 +346,15 @@ impl World {
         }
     }
 
-    /// A shell command that counts its starts in a file, writes its process id to another, and waits for a third.
+    /// A shell command that writes its process id to a file, then counts its starts in another, and waits for a third.
     pub(crate) fn gated(&self, name: &str) -> String {
         let path = |kind: &str| self.path(&format!("{name}.{kind}")).display().to_string();
         format!(
-            "echo x >> {}; echo $$ > {}.new; mv {}.new {}; until test -e {}; do sleep 0.02; done; echo Done.",
+            "echo $$ > {}.new; mv {}.new {}; echo x >> {}; until test -e {}; do sleep 0.02; done; echo Done.",
+            path("pid"),
+            path("pid"),
+            path("pid"),
             path("starts"),
-            path("pid"),
-            path("pid"),
-            path("pid"),
             path("go")
         )
     }
@@ -375,7 +375,7 @@ impl World {
     /// Waits until a gated agent runs.
     pub(crate) async fn until_runs(&self, name: &str) {
         let pid = self.path(&format!("{name}.pid"));
-        self.until(|| pid.exists()).await;
+        self.until(|| pid.exists() && self.starts(name) >= 1).await;
     }
 
     /// The number of the process of a gated agent.
