@@ -16,7 +16,7 @@ use crate::report::chain;
 use crate::secrets::Secrets;
 use crate::state::StateDir;
 use crate::tools::HttpTools;
-use cs_record::RecordError;
+use cs_record::{Peeked, RecordError};
 
 /// The parts of a daemon that its tasks share.
 #[derive(Debug)]
@@ -44,10 +44,20 @@ impl Context {
         }))
     }
 
+    /// Asks in one read for which steps the record has anything.
+    pub(crate) async fn peek(&self) -> Result<Peeked, RecordError> {
+        let machine = self.deps.machine.id;
+        self.deps.record.reads.peek(machine, &self.agents()).await
+    }
+
+    /// The routes that this machine can drive.
+    pub(crate) fn agents(&self) -> Vec<String> {
+        self.deps.agents.now().keys().cloned().collect()
+    }
+
     /// Says whether a person has said something to the owner of this attempt since it began: then it was ended for that, and goes on.
     pub(crate) async fn is_redirected(&self, attempt: &Attempt) -> Result<bool, RecordError> {
-        let agents: Vec<String> = self.deps.agents.now().keys().cloned().collect();
-        let peeked = self.deps.record.reads.peek(self.deps.machine.id, &agents).await?;
+        let peeked = self.peek().await?;
         let mut redirects = peeked.redirects.iter();
         Ok(redirects.any(|redirect| redirect.run == attempt.run && redirect.epoch == attempt.epoch))
     }

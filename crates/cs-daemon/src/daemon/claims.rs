@@ -68,7 +68,7 @@ impl Daemon {
         let want = Want {
             task,
             limit,
-            agents: self.agents(),
+            agents: self.cx.agents(),
         };
         let journal = self.cx.journal.clone();
         let mut window = journal.claim(&want).await?;

@@ -92,7 +92,7 @@ impl Daemon {
         if let Admission::Closed(reasons) = admission {
             return Ok(Some(Ended::AdmissionClosed { reasons }));
         }
-        let peeked = self.peek().await.map_err(look)?;
+        let peeked = self.cx.peek().await.map_err(look)?;
         let busy = peeked.turns || peeked.rearms || peeked.resumes || peeked.recovery || peeked.landings;
         Ok((!busy).then_some(Ended::Idle {
             next_due: peeked.next_due,

@@ -149,7 +149,7 @@ impl Daemon {
             }
             Step::Reconcile => found.recovered = self.reconcile().await?,
             Step::Peek => {
-                found.peeked = self.peek().await.map_err(PassTrouble::Look)?;
+                found.peeked = self.cx.peek().await.map_err(PassTrouble::Look)?;
                 self.next_due = found.peeked.next_due;
             }
             Step::Stopped if found.peeked.to_close => {
@@ -313,20 +313,5 @@ impl Daemon {
         for one in found.landings_claimed {
             self.launch_landing(LandingWork::Claimed(one));
         }
-    }
-
-    /// Asks in one read for which steps the record has anything.
-    pub(super) async fn peek(&self) -> Result<Peeked, RecordError> {
-        self.cx
-            .deps
-            .record
-            .reads
-            .peek(self.cx.deps.machine.id, &self.agents())
-            .await
-    }
-
-    /// The routes that this machine can drive.
-    pub(super) fn agents(&self) -> Vec<String> {
-        self.cx.deps.agents.now().keys().cloned().collect()
     }
 }

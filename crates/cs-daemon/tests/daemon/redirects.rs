@@ -1,12 +1,12 @@
 //! What a person says to an agent that is at work.
 
 use cs_daemon::control;
-use cs_model::{PauseKind, RunState, TurnState};
+use cs_model::{CardId, PauseKind, RunState, TurnState};
 use cs_record::{Machines, Scope};
 use libtest_mimic::Trial;
 
 use crate::record::{Call, Instead};
-use crate::world::{World, trial};
+use crate::world::{Staying, World, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -33,13 +33,18 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-async fn goes_on_with_it(world: World) {
+/// An agent waits at its gate, and its process is on the record.
+async fn at_work(world: &World) -> (String, CardId, Staying) {
     let agent = world.gated("agent");
     let card = world.send("agent").await;
     let daemon = world.daemon(&[("agent", &agent)]).await;
     world.until_starts("agent", 1).await;
     world.until_noted(card).await;
-    world.until_runs("agent").await;
+    (agent, card, daemon)
+}
+
+async fn goes_on_with_it(world: World) {
+    let (agent, card, daemon) = at_work(&world).await;
     let first = world.pid("agent");
     world.send_more(card).await;
     control::poke(&world.state()).await;
@@ -60,11 +65,7 @@ async fn goes_on_with_it(world: World) {
 }
 
 async fn without_a_daemon(world: World) {
-    let agent = world.gated("agent");
-    let card = world.send("agent").await;
-    let daemon = world.daemon(&[("agent", &agent)]).await;
-    world.until_starts("agent", 1).await;
-    world.until_noted(card).await;
+    let (agent, card, daemon) = at_work(&world).await;
     daemon.leave().await;
     world.send_more(card).await;
     assert!(world.is_alive("agent"));
@@ -78,11 +79,7 @@ async fn without_a_daemon(world: World) {
 }
 
 async fn while_paused(world: World) {
-    let agent = world.gated("agent");
-    let card = world.send("agent").await;
-    let daemon = world.daemon(&[("agent", &agent)]).await;
-    world.until_starts("agent", 1).await;
-    world.until_noted(card).await;
+    let (agent, card, daemon) = at_work(&world).await;
     let record = &world.record.record;
     let person = "Ada".parse().unwrap();
     record
@@ -121,11 +118,7 @@ async fn many(world: World) {
 
 /// Its end was seen, and the record could not be asked for what.
 async fn dies_in_between(world: World) {
-    let agent = world.gated("agent");
-    let card = world.send("agent").await;
-    let daemon = world.daemon(&[("agent", &agent)]).await;
-    world.until_starts("agent", 1).await;
-    world.until_noted(card).await;
+    let (agent, card, daemon) = at_work(&world).await;
     world.send_more(card).await;
     world.record.plan(Call::Interrupt, [Instead::Away, Instead::Away]);
     control::poke(&world.state()).await;

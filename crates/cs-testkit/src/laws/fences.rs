@@ -45,7 +45,7 @@ async fn check_stale(world: &World, attempt: &Attempt) {
     assert_eq!(before, world.picture().await);
 }
 
-async fn interrupt(world: &World, attempt: &Attempt) -> InterruptOutcome {
+pub(super) async fn interrupt(world: &World, attempt: &Attempt) -> InterruptOutcome {
     interrupt_as(world, world.machine, attempt).await
 }
 

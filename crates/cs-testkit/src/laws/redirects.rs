@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use cs_fence::{Attempt, Fenced, InterruptOutcome, Interruption};
+use cs_fence::{Attempt, Fenced, InterruptOutcome};
 use cs_journal::Task;
 use cs_model::{CardId, Clock, FailureClass, IdSource, MachineId, RunState};
 use cs_record::{Former, Redirect, SendTo};
 
 use super::World;
+use super::fences::interrupt;
 use super::world::{AGENT, Taken};
 
 /// A card whose owner is at work since a second.
@@ -26,16 +27,7 @@ async fn redirects(world: &World) -> Vec<Redirect> {
 }
 
 async fn cut_short(world: &World, attempt: &Attempt) {
-    let one = Interruption {
-        attempt: *attempt,
-        at: world.clock.now(),
-    };
-    let outcomes = world
-        .attempts
-        .interrupt(world.machine, world.operation(), &[one])
-        .await
-        .expect("it answers");
-    assert_eq!(outcomes, [(attempt.run, InterruptOutcome::Interrupted)]);
+    assert_eq!(interrupt(world, attempt).await, InterruptOutcome::Interrupted);
 }
 
 async fn more(world: &World, card: CardId) {
